@@ -1,0 +1,148 @@
+"""Every error that Dalenius raises on purpose.
+
+    DaleniusError
+    ├── InvalidParameter        a number, name or list outside what is allowed (also a ValueError)
+    │   ├── MissingNeighbours   nobody said which databases count as neighbours
+    │   └── UnusableValue       a value is not of the kind that a mechanism works on
+    ├── NeighbourMismatch       two parts are calibrated for different neighbours
+    ├── UnknownSensitivity      the norm that this mechanism needs was not stated
+    ├── TheoremDoesNotApply     a named theorem was asked outside its preconditions
+    ├── BudgetExceeded          a release would cost more than is left
+    ├── MechanismFinished       an interactive mechanism has given all answers that were paid for
+    ├── NotCopyable             somebody tried to copy or pickle a source of random bits (also a TypeError)
+    ├── MissingExtra            an optional package is not installed (also an ImportError)
+    ├── SealedValue             somebody tried to look into an exact value (also a TypeError)
+    └── FunctionFailed          a function mapped over an exact value raised; what it raised is not shown
+
+Messages say what was asked, what is allowed and what to do next. They may name parameters, bounds and
+budgets; they never contain a value from a row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class DaleniusError(Exception):
+    """The root of all errors of this library."""
+
+
+class InvalidParameter(DaleniusError, ValueError):
+    """A parameter is outside what is allowed. Nothing was run or charged."""
+
+    consequence = "nothing was run or charged"
+
+    def __init__(self, name: str, given: object, *, allowed: str, hint: str = "") -> None:
+        self.name, self.given, self.allowed, self.hint = name, given, allowed, hint
+        advice = f" {hint}" if hint else ""
+        super().__init__(f"{name} is {_short(given)}, but it must be {allowed}; {self.consequence}.{advice}")
+
+
+class MissingNeighbours(InvalidParameter):
+    """A mechanism, exact value or budget was made without a neighbour relation."""
+
+    def __init__(self, given: object = None) -> None:
+        super().__init__(
+            "neighbours",
+            given,
+            allowed="a neighbour relation such as AddRemove() or Replace()",
+            hint="Say who is protected: AddRemove() hides whether someone takes part, "
+            "Replace() hides what someone's record says when the number of records is public.",
+        )
+
+
+class UnusableValue(InvalidParameter):
+    """A value is not of the kind that a mechanism works on. Its kind is named, the value itself never."""
+
+    consequence = "nothing was released, and what was paid for it stays paid"
+
+
+class NeighbourMismatch(DaleniusError):
+    """Two parts that must agree on the neighbour relation do not. Nothing was run or charged."""
+
+    def __init__(self, **relations: object) -> None:
+        self.relations = relations
+        parts = ", ".join(f"the {name} is for {relation}" for name, relation in relations.items())
+        super().__init__(f"{parts}; nothing was run or charged. Calibrate all of them for the same neighbours.")
+
+
+class UnknownSensitivity(DaleniusError):
+    """The sensitivity in the norm that a mechanism needs is not known. Nothing was run or charged."""
+
+    def __init__(self, *, norm: str, mechanism: str) -> None:
+        self.norm, self.mechanism = norm, mechanism
+        super().__init__(
+            f"{mechanism} needs a bound on the {norm} change that one neighbour step can make, and none was stated; "
+            f"nothing was run or charged. State it in the Sensitivity, or choose a mechanism for the norm you know."
+        )
+
+
+class TheoremDoesNotApply(DaleniusError):
+    """A theorem was asked for parameters outside its preconditions."""
+
+    def __init__(self, theorem: str, *, needs: str, given: str, instead: str) -> None:
+        self.theorem, self.needs, self.given, self.instead = theorem, needs, given, instead
+        super().__init__(f"{theorem} needs {needs}, but was given {given}. Use {instead} instead.")
+
+
+class BudgetExceeded(DaleniusError):
+    """A release would cost more than is left. Nothing was run or charged."""
+
+    def __init__(self, *, account: str, asked: object, left: object) -> None:
+        self.account, self.asked, self.left = account, asked, left
+        super().__init__(
+            f"this release costs {asked}, but {account} has {left} left; nothing was run or charged. "
+            f"Ask for more noise (a smaller epsilon), or for fewer answers."
+        )
+
+
+class MechanismFinished(DaleniusError):
+    """An interactive mechanism has given every answer that was paid for."""
+
+    def __init__(self, mechanism: str, *, because: str) -> None:
+        self.mechanism, self.because = mechanism, because
+        super().__init__(
+            f"{mechanism} has finished: {because}. Nothing more is answered or charged; start and pay for a new one."
+        )
+
+
+class NotCopyable(DaleniusError, TypeError):
+    """Somebody tried to copy or pickle a source of random bits, whose copy would give the same noise again."""
+
+    def __init__(self, what: str, *, instead: str) -> None:
+        self.what, self.instead = what, instead
+        super().__init__(f"{what} cannot be copied or pickled, because a copy could repeat its noise. Call {instead}.")
+
+
+class MissingExtra(DaleniusError, ImportError):
+    """A function needs an optional package that is not installed."""
+
+    def __init__(self, function: str, *, package: str, extra: str) -> None:
+        self.function, self.package, self.extra = function, package, extra
+        super().__init__(f"{function} needs the package {package}; install it with: pip install 'dalenius[{extra}]'")
+
+
+class SealedValue(DaleniusError, TypeError):
+    """Somebody tried to print, compare, convert or otherwise look into an exact value."""
+
+    def __init__(self, operation: str) -> None:
+        self.operation = operation
+        super().__init__(
+            f"an exact value cannot be used for {operation}: it may only leave through measure(mechanism, exact, "
+            f"allowance, entropy), which adds noise. Use .map(function, sensitivity=...) to compute on it."
+        )
+
+
+class FunctionFailed(DaleniusError):
+    """A function mapped over an exact value raised. What it raised could name a row, so it is not shown."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a function mapped over an exact value failed; the details stay sealed because they may depend on rows, "
+            "and what was charged stays charged. Mapped functions must give a value for every input."
+        )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

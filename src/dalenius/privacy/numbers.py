@@ -1,0 +1,97 @@
+"""Numbers as people write them, read exactly.
+
+A float is read as the shortest decimal that prints it, so 0.1 is one tenth. NaN and infinity are errors.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational
+from typing import TypeAlias, TypeVar
+
+from dalenius.errors import InvalidParameter
+
+Number: TypeAlias = int | float | str | Decimal | Fraction
+T = TypeVar("T")
+
+_MOST_DIGITS = 5_000  # of an exponent or literal: "1e999999999" must not fill the memory
+
+
+def exact(**parameter: Number) -> Fraction:
+    """The parameter's exact value: `exact(epsilon="0.1") == Fraction(1, 10)`."""
+    name, value = _only(parameter)
+    if type(value) is Fraction:
+        return value
+    if isinstance(value, bool):
+        raise InvalidParameter(name, value, allowed="a number")
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    return _from_decimal(name, value)
+
+
+def _from_decimal(name: str, value: object) -> Fraction:
+    text = repr(value) if type(value) is float else str(value)
+    try:
+        if "/" in text:
+            return Fraction(text)
+        decimal = Decimal(text)
+        digits, exponent = len(text), decimal.as_tuple().exponent
+    except (ValueError, ArithmeticError, TypeError):
+        raise InvalidParameter(
+            name, value, allowed="a number such as 1, '0.1', Fraction(1, 3) or Decimal('2.5')"
+        ) from None
+    if not isinstance(exponent, int):
+        raise InvalidParameter(name, value, allowed="a finite number")
+    if digits > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
+        raise InvalidParameter(name, value, allowed=f"a number of at most {_MOST_DIGITS} digits")
+    return Fraction(decimal)
+
+
+def positive(**parameter: Number) -> Fraction:
+    """The exact value of a parameter that must be greater than zero."""
+    name, value = _only(parameter)
+    number = exact(**parameter)
+    if number <= 0:
+        raise InvalidParameter(name, value, allowed="greater than 0")
+    return number
+
+
+def not_negative(**parameter: Number) -> Fraction:
+    """The exact value of a parameter that must be zero or more."""
+    name, value = _only(parameter)
+    number = exact(**parameter)
+    if number < 0:
+        raise InvalidParameter(name, value, allowed="0 or more")
+    return number
+
+
+def probability(**parameter: Number) -> Fraction:
+    """The exact value of a parameter that must lie in [0, 1]."""
+    name, value = _only(parameter)
+    number = exact(**parameter)
+    if not 0 <= number <= 1:
+        raise InvalidParameter(name, value, allowed="between 0 and 1")
+    return number
+
+
+def inside_unit(**parameter: Number) -> Fraction:
+    """The exact value of a parameter that must lie strictly between 0 and 1, such as a failure probability."""
+    name, value = _only(parameter)
+    number = exact(**parameter)
+    if not 0 < number < 1:
+        raise InvalidParameter(name, value, allowed="strictly between 0 and 1")
+    return number
+
+
+def whole(least: int = 0, **parameter: object) -> int:
+    """An integer parameter that must be at least `least`."""
+    name, value = _only(parameter)
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise InvalidParameter(name, value, allowed=f"a whole number, {least} or more")
+    return int(value)
+
+
+def _only(parameter: dict[str, T]) -> tuple[str, T]:
+    (item,) = parameter.items()
+    return item

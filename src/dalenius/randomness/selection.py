@@ -1,0 +1,171 @@
+"""Exact random choice among candidates with integer scores: no probability is ever a float.
+
+A candidate's weight exp(-rate * gap), where gap is its distance from the best score, is first estimated by a product of
+tabulated powers, one for each byte of the gap. The estimate is a filter with a proved margin: IEEE multiplication is
+its only float operation, and every decision that falls inside of the margin, as well as the last word on every choice,
+is made by certified enclosures of rising precision against random bits that are revealed as they are needed.
+The work depends on the number of candidates and not on which of them is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from dalenius.errors import InvalidParameter, UnusableValue
+from dalenius.privacy.numbers import Number, not_negative, positive
+from dalenius.privacy.reals import ball, precise
+from dalenius.randomness.entropy import Entropy
+from dalenius.randomness.exact import is_below
+from dalenius.randomness.integers import integer_array
+
+Scores: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]
+Estimates: TypeAlias = NDArray[np.float64]
+
+_FINEST = 30  # an estimate ignores a change of a weight by the factor exp(-2^-30) and less
+_NEGLIGIBLE = 45  # exp(-45) < 2^-64: beyond, one estimate serves all weights
+_MARGIN = 2.0**-28  # > 2^-30 (the gap's ignored bits) + 2^-49 (five table entries and their products)
+_COIN_BITS = 53
+
+
+def exponential_weights(scores: Scores, rate: Number, entropy: Entropy, base: Sequence[Number] | None = None) -> int:
+    """An index i with probability exactly proportional to base[i] * exp(rate * scores[i]); base is 1 if not given.
+
+    Proof: a round draws a point of [0, total) uniformly, where the masses that make up the total are not below the
+    scaled weights, and keeps the candidate if the point's depth in the candidate's mass is below its exact weight. So
+    a round chooses i with probability (weight of i) / total, and rounds that choose nobody are repeated; they are rare
+    (below 10^-5 for a million candidates), because the masses are above the weights by the estimate's margin only.
+    Reference: McSherry & Talwar 2007, Definition 2; Ilvento 2020 (arXiv:1912.04222) for why weights must be exact.
+    Textbook: S2.4, S5.3, S5.4.
+    """
+    values, speed = integer_scores(scores), positive(rate=rate)
+    if base is not None:
+        return _with_base(values, speed, base, entropy)
+    gaps = _gaps(values, values.max())
+    return _choose(_estimates(gaps, speed), partial(_weight, gaps, speed), entropy)
+
+
+def exponential_coins(scores: Scores, rate: Number, entropy: Entropy) -> NDArray[np.bool_]:
+    """Independent coins, the i-th heads with probability exactly exp(-rate * (best score - scores[i]))."""
+    values, speed = integer_scores(scores), positive(rate=rate)
+    gaps = _gaps(values, values.max())
+    scaled = _estimates(gaps, speed) * 2.0**_COIN_BITS
+    draws = entropy.words(len(values)) >> np.uint64(64 - _COIN_BITS)
+    heads: NDArray[np.bool_] = draws + np.uint64(1) <= scaled * (1 - _MARGIN)
+    tails = draws >= scaled * (1 + _MARGIN) + 1
+    for index in np.flatnonzero(~(heads | tails)).tolist():
+        heads[index] = is_below(int(draws[index]), _COIN_BITS, partial(_weight, gaps, speed, index), entropy)
+    return heads
+
+
+def integer_scores(scores: Scores) -> NDArray[Any]:
+    """The scores of at least one candidate as an array of int64, or of Python integers where those are too large."""
+    values = integer_array(scores if isinstance(scores, np.ndarray) else list(scores))
+    if values.ndim != 1:
+        raise UnusableValue("scores", f"{values.ndim}-dimensional", allowed="a list, one score for each candidate")
+    if not values.size:
+        raise UnusableValue(
+            "candidates", 0, allowed="1 or more", hint="Name the candidates without looking at the data."
+        )
+    return values
+
+
+def _gaps(values: NDArray[Any], best: Any) -> NDArray[Any]:
+    """How far each score is below `best`, as uint64 or Python integers."""
+    gaps: NDArray[Any] = best - values if values.dtype == object else best.view(np.uint64) - values.view(np.uint64)
+    return gaps
+
+
+def _weight(gaps: NDArray[Any], rate: Fraction, index: int) -> arb:
+    return (-ball(rate * int(gaps[index]))).exp()
+
+
+@dataclass(frozen=True, slots=True)
+class _Powers:
+    """Tables of exp(-rate * 2^shift * digit * 256^place) for all steps 0, ..., last."""
+
+    shift: int
+    last: int
+    columns: tuple[Estimates, ...]
+
+
+@lru_cache(maxsize=64)
+def _powers(rate: Fraction) -> _Powers:
+    shift = max(0, (rate.denominator // rate.numerator).bit_length() - 1 - _FINEST)
+    step = rate * 2**shift
+    last = _NEGLIGIBLE // step + 1
+    places = range(0, last.bit_length(), 8)
+    return _Powers(shift, last, tuple(_column(step * 2**place, min(256, (last >> place) + 1)) for place in places))
+
+
+def _column(step: Fraction, count: int) -> Estimates:
+    while True:
+        with precise(128):
+            unit = ball(step)
+            entries = [(-unit * digit).exp() for digit in range(count)]
+        # The working precision belongs to the whole process: another thread may have lowered it in between.
+        if all(entry.rel_accuracy_bits() >= 64 for entry in entries):
+            return np.array([float(entry) for entry in entries])
+
+
+def _estimates(gaps: NDArray[Any], rate: Fraction) -> Estimates:
+    """For each gap an estimate e with e (1 - margin) <= exp(-rate * gap) <= e (1 + margin); negligible weights may be
+    smaller than that, and differ from e by at most 2^-64."""
+    powers = _powers(rate)
+    steps = np.minimum(gaps >> powers.shift, powers.last).astype(np.int64)
+    result: Estimates = powers.columns[0][steps & 255]
+    for place, column in enumerate(powers.columns[1:], start=1):
+        result *= column[(steps >> (8 * place)) & 255]
+    return result
+
+
+def _choose(estimates: Estimates, weight: Callable[[int], arb], entropy: Entropy) -> int:
+    """An index with probability exactly proportional to `weight`, which is at most `estimates` and their margin."""
+    bits = 61 - len(estimates).bit_length()  # so that the total fits into 63
+    masses = (estimates * (2.0**bits * (1 + _MARGIN))).astype(np.uint64) + np.uint64(1)
+    edges = np.cumsum(masses, dtype=np.uint64)
+    while True:
+        point = entropy.below(int(edges[-1]))
+        index = int(np.searchsorted(edges, np.uint64(point), side="right"))
+        depth = point - int(edges[index] - masses[index])
+        if is_below(depth, bits, partial(weight, index), entropy):
+            return index
+
+
+def _with_base(values: NDArray[Any], rate: Fraction, base: Sequence[Number], entropy: Entropy) -> int:
+    """As `_choose`, with all weights relative to the heaviest one; candidates of base 0 take no part."""
+    shares = [not_negative(base=share) for share in base]
+    kept = [index for index, share in enumerate(shares) if share]
+    if len(shares) != len(values) or not kept:
+        raise InvalidParameter(
+            "base", f"{len(kept)} positive of {len(shares)}", allowed=f"{len(values)} numbers, not all 0"
+        )
+    number = {share: kind for kind, share in enumerate(dict.fromkeys(shares[index] for index in kept))}
+    kinds, labels, scores = list(number), np.array([number[shares[index]] for index in kept]), values[kept]
+    tops = np.full(len(kinds), scores.min(), dtype=scores.dtype)
+    np.maximum.at(tops, labels, scores)
+    anchor = _heaviest(kinds, tops.tolist(), rate)
+
+    def relative(kind: int, score: int) -> arb:
+        return ball(kinds[kind] / kinds[anchor]) * ball(rate * (score - int(tops[anchor]))).exp()
+
+    with precise():
+        factors = np.array([float(relative(kind, int(top)).upper()) for kind, top in enumerate(tops)])
+    estimates = _estimates(_gaps(scores, tops[labels]), rate) * factors[labels]
+    return kept[_choose(estimates, lambda i: relative(int(labels[i]), int(scores[i])), entropy)]
+
+
+def _heaviest(kinds: list[Fraction], tops: list[int], rate: Fraction) -> int:
+    """The kind of base whose best candidate weighs most; a near miss would cost time and not exactness."""
+    peak = max(tops)
+    with precise():
+        return max(
+            range(len(kinds)), key=lambda kind: (ball(kinds[kind]).log() + ball(rate * (tops[kind] - peak))).mid()
+        )

@@ -1,0 +1,79 @@
+"""Numbers are read exactly, and nothing that is not a number passes."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dalenius.errors import InvalidParameter
+from dalenius.privacy.numbers import exact, inside_unit, not_negative, positive, probability, whole
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        (0.1, Fraction(1, 10)),
+        ("0.1", Fraction(1, 10)),
+        (" 2.5 ", Fraction(5, 2)),
+        (Decimal("1e-9"), Fraction(1, 10**9)),
+        (Fraction(2, 3), Fraction(2, 3)),
+        ("2/3", Fraction(2, 3)),
+        (7, Fraction(7)),
+        (np.int64(7), Fraction(7)),
+        (np.float64(0.1), Fraction(1, 10)),
+        (1e300, Fraction(10**300)),
+    ],
+)
+def test_a_number_is_read_as_it_is_written(written: object, value: Fraction) -> None:
+    assert exact(epsilon=written) == value  # type: ignore[arg-type]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_is_the_shortest_decimal_that_prints_it(value: float) -> None:
+    assert float(exact(x=value)) == value
+    assert exact(x=value) == Fraction(Decimal(repr(value)))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        float("nan"),
+        float("inf"),
+        "-inf",
+        "nan",
+        "sNaN",
+        "1/0",
+        "",
+        None,
+        True,
+        "1e999999999",
+        "1" * 6000,
+        [1],
+        b"1",
+        1j,
+    ],
+)
+def test_what_is_not_a_finite_number_is_refused(bad: object) -> None:
+    with pytest.raises(InvalidParameter, match=r"epsilon is .* nothing was run or charged"):
+        exact(epsilon=bad)  # type: ignore[arg-type]
+
+
+def test_ranges_are_kept_at_their_ends() -> None:
+    assert positive(x="1e-300") > 0
+    assert not_negative(x=0) == 0
+    assert probability(x=1) == 1
+    assert inside_unit(x="0.5") == Fraction(1, 2)
+    assert whole(x=np.int32(3)) == 3
+    for check, bad in [(positive, 0), (not_negative, -1e-9), (probability, "1.01"), (inside_unit, 1), (inside_unit, 0)]:
+        with pytest.raises(InvalidParameter):
+            check(x=bad)  # type: ignore[operator]
+    for bad in (-1, 1.0, True, "3"):
+        with pytest.raises(InvalidParameter):
+            whole(x=bad)
+    with pytest.raises(InvalidParameter, match="3 or more"):
+        whole(least=3, x=2)
