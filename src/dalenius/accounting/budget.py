@@ -1,0 +1,140 @@
+"""How much may ever be learnt: a budget, and the fixed rectangle of charges that a ledger keeps for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT, LARGEST, Amount
+from dalenius.accounting.conversion import epsilon_to_renyi, renyi_to_epsilon, valley
+from dalenius.errors import InvalidParameter
+from dalenius.privacy.numbers import Number, exact, inside_unit, not_negative, positive, probability
+
+EVENT_SHARE = Fraction(1, 10)
+"""The part of delta that a rectangle sets apart for events, unless told otherwise. It costs about 1 % of what Gaussian
+noise can buy (1.1 % at epsilon = 1, delta = 10^-5; 0.6 % at delta = 10^-9), while an event's noise grows only with
+the logarithm of its delta."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A cap on the composed loss: all releases together are (epsilon, delta)-DP."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, epsilon: Number, delta: Number = 0) -> None:
+        object.__setattr__(self, "epsilon", positive(epsilon=epsilon))
+        event = not_negative(delta=delta)
+        object.__setattr__(self, "delta", inside_unit(delta=delta) if event else event)
+
+    def __str__(self) -> str:
+        text = f"epsilon = {float(self.epsilon):.6g}"
+        return f"{text}, delta = {float(self.delta):.6g}" if self.delta else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rectangle:
+    """A budget as a ledger keeps it: the most that charges may sum up to, in divergence and in event probability.
+
+    A pure budget caps the sum of epsilons. A budget (epsilon, delta) is turned once into a Rényi order alpha, a cap R
+    on the divergence of that order and a cap on the event deltas; the two sums are never traded for each other.
+
+    Guarantee: as long as both sums stay within `cap`, everything released is (epsilon, delta)-DP, however adaptively
+    the releases were chosen. The constructor checks that R, converted at delta less the events' cap, gives no more
+    than epsilon.
+    Reference: Feldman & Zrnic 2021 (arXiv:2008.11193) for the fixed order; docs/accounting.md, Theorem 1.
+    Textbook: S6.8.
+    """
+
+    budget: Budget
+    cap: Amount
+
+    def __post_init__(self) -> None:
+        if not self.cap.divergence:
+            raise InvalidParameter("budget", self.budget, allowed="enough for one unit of 10^-15 of divergence")
+        if self._implied() > self.budget.epsilon:
+            raise InvalidParameter("cap", self.cap, allowed=f"within the budget {self.budget}")
+
+    def _implied(self) -> Fraction:
+        """The epsilon that the cap implies at the budget's delta."""
+        divergence, events = self.cap.divergence * DIVERGENCE_UNIT, self.cap.delta * DELTA_UNIT
+        if self.order is None:
+            if events or self.budget.delta:
+                raise InvalidParameter("order", None, allowed="a Rényi order when there is a delta")
+            return divergence
+        return renyi_to_epsilon(divergence=divergence, alpha=self.order, delta=self.budget.delta - events)
+
+    @classmethod
+    def of(cls, budget: Budget, *, alpha: Number | None = None, event_delta: Number | None = None) -> Rectangle:
+        """The rectangle of a budget.
+
+        By default a tenth of delta goes to events, and alpha is the order, among those with two digits in alpha - 1,
+        at which the cap holds most Gaussian noise: the largest R / alpha.
+        """
+        if budget.epsilon > LARGEST * DIVERGENCE_UNIT:
+            raise InvalidParameter("epsilon", budget.epsilon, allowed="at most 9223, so that charges fit into 64 bits")
+        if not budget.delta:
+            return cls(budget=budget, cap=Amount.within(divergence=budget.epsilon, delta=Fraction(0), order=None))
+        share = budget.delta * EVENT_SHARE if event_delta is None else probability(event_delta=event_delta)
+        events = min(share // DELTA_UNIT, LARGEST) * DELTA_UNIT
+        order = gaussian_order(budget.epsilon, budget.delta - events) if alpha is None else exact(alpha=alpha)
+        divergence = epsilon_to_renyi(epsilon=budget.epsilon, alpha=order, delta=budget.delta - events)
+        return cls(budget=budget, cap=Amount.within(divergence=max(Fraction(0), divergence), delta=events, order=order))
+
+    @property
+    def order(self) -> Fraction | None:
+        """The Rényi order of all charges; None for a pure budget."""
+        return self.cap.order
+
+    def amount(self, *, epsilon: Number) -> Amount:
+        """What `epsilon` buys: the share of this budget that a budget (epsilon, delta) of the same delta would be.
+
+        Budgets are compared by the Gaussian noise that they can pay for, so the whole epsilon buys everything.
+        """
+        size = positive(epsilon=epsilon)
+        if size > self.budget.epsilon:
+            raise InvalidParameter("epsilon", epsilon, allowed=f"at most the budget's {self.budget}")
+        return self.part(share=self._capacity(size) / self._capacity(self.budget.epsilon))
+
+    def part(self, *, share: Number) -> Amount:
+        """What a share of this budget (0.01 for one percent) buys, rounded down, and at least one unit."""
+        size = positive(share=share)
+        if size > 1:
+            raise InvalidParameter("share", share, allowed="at most 1, the whole budget")
+        amount = self.cap.part(size)
+        return amount or Amount(divergence=1, order=self.order)
+
+    def share(self, amount: Amount) -> Fraction:
+        """The share of this budget that an amount takes: the larger of its two sides. Shares add up."""
+        divergence = Fraction(amount.divergence, self.cap.divergence)
+        if not amount.delta:
+            return divergence
+        if not self.cap.delta:
+            raise InvalidParameter("amount", amount, allowed="without delta: this budget has none for events")
+        return max(divergence, Fraction(amount.delta, self.cap.delta))
+
+    def _capacity(self, epsilon: Fraction) -> Fraction:
+        if self.order is None:
+            return epsilon
+        room = self.budget.delta - self.cap.delta * DELTA_UNIT
+        order = gaussian_order(epsilon, room)
+        return epsilon_to_renyi(epsilon=epsilon, alpha=order, delta=room) / order
+
+
+@lru_cache(maxsize=1024)
+def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The order alpha, with two digits in alpha - 1, whose R / alpha is largest: R implies (epsilon, delta) there."""
+
+    def dearth(index: int) -> Fraction:
+        order = _grid(index)
+        return -epsilon_to_renyi(epsilon=epsilon, alpha=order, delta=delta) / order
+
+    return _grid(valley(dearth, -90 * 6, 90 * 18))
+
+
+def _grid(index: int) -> Fraction:
+    """Orders 1 + 1.0, 1 + 1.1, ..., 1 + 9.9, 1 + 10, ... for indices 0, 1, ..., 89, 90, ...; and downwards."""
+    decade, step = divmod(index, 90)
+    return 1 + Fraction(step + 10, 10) * Fraction(10) ** decade

@@ -1,0 +1,88 @@
+"""Odometers: how much has been learnt so far, without a cap set in advance."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from fractions import Fraction
+from math import ceil
+
+from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT
+from dalenius.accounting.budget import EVENT_SHARE
+from dalenius.accounting.composition import parts
+from dalenius.accounting.conversion import known_orders, renyi_to_epsilon, to_pure, valid_order
+from dalenius.errors import BudgetExceeded, InvalidParameter, TheoremDoesNotApply
+from dalenius.privacy.losses import ApproximateDP, Loss
+from dalenius.privacy.neighbours import Neighbours, stated
+from dalenius.privacy.numbers import Number, inside_unit
+
+ORDERS = tuple(1 + Fraction(2) ** power for power in range(-1, 11))
+"""Orders from 1.5 to 1025: one of them is near the best for every epsilon between about 0.03 and 100."""
+
+
+class Odometer:
+    """A running statement (epsilon, delta) that holds at every moment, also at one picked by what was seen.
+
+    Guarantee: if every release is recorded before it is made, then for every rule to stop and every set S of
+    transcripts, P[S] <= E_Q[e^epsilon; S] + delta, where epsilon is the reading at the end of the transcript. So who
+    makes sure to stop while the reading is at most e has an (e, delta)-DP transcript, and needs no cap beforehand.
+    A tenth of delta is for events, the rest is split evenly among the orders, and the least epsilon of all is read.
+    Reference: Rogers et al. 2016 (arXiv:1605.08294) for odometers; docs/accounting.md, Theorem 2, for this one.
+    Textbook: S6.8.
+    """
+
+    __slots__ = ("_events", "_lock", "_pure", "_room", "_sums", "delta", "neighbours")
+
+    def __init__(
+        self, *, delta: Number, neighbours: Neighbours | None = None, orders: Iterable[Number] = ORDERS
+    ) -> None:
+        self.delta, self.neighbours = inside_unit(delta=delta), stated(neighbours)
+        self._sums = {valid_order(alpha): 0 for alpha in orders}
+        if not self._sums:
+            raise InvalidParameter("orders", (), allowed="at least one Rényi order")
+        self._room = self.delta * (1 - EVENT_SHARE) / len(self._sums)
+        self._pure: int | None = 0
+        self._events = 0
+        self._lock = threading.Lock()
+
+    def record(self, loss: Loss) -> None:
+        """Add a loss; refused, and not added, where events would pass their part of delta."""
+        with self._lock:
+            events = self._events + sum(count * ceil(part.delta / DELTA_UNIT) for part, count in parts(loss))
+            if events * DELTA_UNIT > self.delta * EVENT_SHARE:
+                left = self.delta * EVENT_SHARE - self._events * DELTA_UNIT
+                raise BudgetExceeded(account="the odometer", asked=loss, left=ApproximateDP(0, left))
+            self._sums, self._pure, self._events = self._with(loss), self._pure_with(loss), events
+
+    @property
+    def reading(self) -> ApproximateDP:
+        """What holds of everything that was recorded."""
+        with self._lock:
+            sums, pure = self._sums, self._pure
+        bounds = [
+            renyi_to_epsilon(divergence=units * DIVERGENCE_UNIT, alpha=order, delta=self._room)
+            for order, units in sums.items()
+        ]
+        if pure is not None:
+            bounds.append(pure * DIVERGENCE_UNIT)
+        return ApproximateDP(min(bounds), self.delta)
+
+    def _with(self, loss: Loss) -> dict[Fraction, int]:
+        """The sums after a loss, at the orders where it is known."""
+        known = known_orders(loss)
+        sums = {
+            order: units + ceil(loss.renyi(order) / DIVERGENCE_UNIT)
+            for order, units in self._sums.items()
+            if known is None or order <= known[-1]
+        }
+        if not sums:
+            raise InvalidParameter("loss", loss, allowed="a loss that is known at some order of the odometer")
+        return sums
+
+    def _pure_with(self, loss: Loss) -> int | None:
+        if self._pure is None:
+            return None
+        try:
+            return self._pure + ceil(to_pure(loss).epsilon / DIVERGENCE_UNIT)
+        except TheoremDoesNotApply:
+            return None
