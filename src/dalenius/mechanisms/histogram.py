@@ -1,0 +1,160 @@
+"""Counting questions whose answer is a vector of integers, each with its sensitivity: what the noise is scaled to.
+
+A row stands for one protected thing. The questions are public and fixed before the data is read; the same rows give
+exact counts, `DiscreteLaplace` or `DiscreteGaussian` makes them noisy, and dividing by a public number of rows turns
+counts into shares, means and distribution functions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+from dalenius.errors import InvalidParameter
+from dalenius.privacy.neighbours import Neighbours, Replace, stated
+from dalenius.privacy.numbers import whole
+from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
+
+Item = TypeVar("Item", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many rows lie in each cell; cells without rows count zero, and rows without a cell count nowhere.
+
+    Guarantee: the cells are fixed in advance and disjoint, so adding or removing a row changes one count by one, and
+    replacing a row changes two.
+    Reference: Dwork & Roth 2014, Examples 3.2 and 3.3.
+    Textbook: S4.4.
+    """
+
+    cells: tuple[Hashable, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", _distinct(cells=self.cells))
+
+    def counts(self, rows: Iterable[Hashable]) -> list[int]:
+        """The exact count of each cell, in the order of the cells."""
+        seen = Counter(rows)
+        return [seen[cell] for cell in self.cells]
+
+    def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one neighbour step can move the answer."""
+        replaces = _replaces(neighbours)
+        return Sensitivity.sparse(coordinates=min(1 + replaces, len(self.cells)), each=1, monotone=not replaces)
+
+
+@dataclass(frozen=True, slots=True)
+class Cumulative:
+    """How many rows are at or below each point; divided by the number of rows, the distribution function.
+
+    Guarantee: a row changes every count from its own value on, each by at most one.
+    Reference: Gaboardi & Stoughton, Formal Methods in Security and Privacy (lecture), cumulative distribution.
+    Textbook: S4.10.
+    """
+
+    points: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", _distinct(points=self.points))
+
+    def counts(self, rows: Iterable[int]) -> list[int]:
+        """The exact count at each point, in the order of the points."""
+        values = list(rows)
+        return [sum(value <= point for value in values) for point in self.points]
+
+    def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one neighbour step can move the answer."""
+        return Sensitivity.sparse(coordinates=len(self.points), each=1, monotone=not _replaces(neighbours))
+
+
+@dataclass(frozen=True, slots=True)
+class Marginals:
+    """How many rows have a one in each of their yes-or-no columns.
+
+    Guarantee: a row changes each count by at most one.
+    Reference: Gaboardi & Stoughton, Formal Methods in Security and Privacy (lecture), marginals.
+    Textbook: S4.10.
+    """
+
+    columns: int
+
+    def __post_init__(self) -> None:
+        whole(1, columns=self.columns)
+
+    def counts(self, rows: Iterable[Sequence[int]]) -> list[int]:
+        """The exact count of each column."""
+        counts = [0] * self.columns
+        for row in rows:
+            for column, cell in enumerate(row[: self.columns]):
+                counts[column] += cell == 1
+        return counts
+
+    def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one neighbour step can move the answer."""
+        return Sensitivity.sparse(coordinates=self.columns, each=1, monotone=not _replaces(neighbours))
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The sum of integers, each moved into [lower, upper] first; divided by a public number of rows, the mean.
+
+    Guarantee: adding or removing a row moves the sum by at most max(|lower|, |upper|), replacing one by upper - lower.
+    Reference: Dwork & Roth 2014, Example 3.1 (linear queries).
+    Textbook: S4.10.
+    """
+
+    lower: int
+    upper: int
+
+    def __post_init__(self) -> None:
+        if self.lower > self.upper:
+            raise InvalidParameter("lower", self.lower, allowed=f"at most upper = {self.upper}")
+
+    def total(self, rows: Iterable[int]) -> int:
+        """The exact sum of the bounded rows."""
+        return sum(max(self.lower, min(row, self.upper)) for row in rows)  # in this order NaN becomes `lower`
+
+    def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
+        """How far one neighbour step can move the answer."""
+        largest = max(abs(self.lower), abs(self.upper))
+        return Sensitivity.of(self.upper - self.lower if _replaces(neighbours) else largest)
+
+
+def joint_sensitivity(*queries: SensitivityLike) -> Sensitivity:
+    """The sensitivity of any queries that are answered together as one vector: the sums of theirs.
+
+    Guarantee: it holds whatever the queries have to do with each other. Where more is known, as for the disjoint cells
+    of a histogram, state that smaller sensitivity instead.
+    Reference: Dwork & Roth 2014, Example 3.1 (a fixed but arbitrary list of counting queries).
+    Textbook: S4.5.
+    """
+    each = [Sensitivity.of(query) for query in queries]
+    if not each:
+        raise InvalidParameter("queries", queries, allowed="at least one")
+    return Sensitivity(
+        l1=sum(known, Fraction(0)) if (known := _all_known(query.l1 for query in each)) else None,
+        l2_squared=sum(known, Fraction(0)) if (known := _all_known(query.l2_squared for query in each)) else None,
+        linf=max(known) if (known := _all_known(query.linf for query in each)) else None,
+    )
+
+
+def _all_known(bounds: Iterable[Fraction | None]) -> list[Fraction]:
+    """The bounds, or nothing where one of them is missing."""
+    given = list(bounds)
+    known = [bound for bound in given if bound is not None]
+    return known if len(known) == len(given) else []
+
+
+def _distinct(**items: tuple[Item, ...]) -> tuple[Item, ...]:
+    ((name, given),) = items.items()
+    if not given or len(set(given)) < len(given):
+        raise InvalidParameter(name, given, allowed="one or more, each named once")
+    return tuple(given)
+
+
+def _replaces(neighbours: Neighbours) -> bool:
+    return isinstance(stated(neighbours), Replace)

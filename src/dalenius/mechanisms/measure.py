@@ -1,0 +1,42 @@
+"""The one door: the only function that opens an `Exact`."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from dalenius.accounting.allowance import Allowance
+from dalenius.privacy.exact import Exact, unseal
+from dalenius.privacy.losses import Loss
+from dalenius.privacy.neighbours import Neighbours, require_same
+from dalenius.privacy.sensitivity import SensitivityLike
+from dalenius.randomness.entropy import Entropy
+
+Value_contra = TypeVar("Value_contra", contravariant=True)
+Output_co = TypeVar("Output_co", covariant=True)
+Value = TypeVar("Value")
+Output = TypeVar("Output")
+
+
+class Mechanism(Protocol[Value_contra, Output_co]):
+    """What every mechanism is: frozen public facts, the loss of one use, and a randomized release."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that it is calibrated for."""
+
+    def loss(self, *, sensitivity: SensitivityLike) -> Loss:
+        """The loss of one release of a value with this sensitivity."""
+
+    def release(self, value: Value_contra, entropy: Entropy, /) -> Output_co:
+        """The noisy value."""
+
+
+def measure(mechanism: Mechanism[Value, Output], exact: Exact[Value], allowance: Allowance, entropy: Entropy) -> Output:
+    """Charge one use of `mechanism` to `allowance`, then release the sealed value through it.
+
+    The charge comes first and stays, whatever happens afterwards; if the allowance does not suffice, nothing is
+    opened and nothing is charged.
+    """
+    require_same(mechanism=mechanism.neighbours, value=exact.neighbours, allowance=allowance.neighbours)
+    allowance.draw(mechanism.loss(sensitivity=exact.sensitivity))
+    return mechanism.release(unseal(exact), entropy)

@@ -1,0 +1,137 @@
+"""The one door: charge first, then open, and never open without a charge."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from checks import SeededEntropy
+from dalenius.accounting.budget import Budget
+from dalenius.accounting.filters import Filter
+from dalenius.errors import BudgetExceeded, FunctionFailed, InvalidParameter, NeighbourMismatch
+from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.measure import measure
+from dalenius.privacy.exact import Exact
+from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
+from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.randomness.entropy import Entropy
+
+ROWS = AddRemove("row")
+COUNT = DiscreteLaplace.calibrated(sensitivity=1, epsilon="0.1", neighbours=ROWS)
+
+
+def budget(epsilon: str = "1", neighbours: Neighbours = ROWS) -> Filter:
+    return Filter(Budget(epsilon), neighbours=neighbours)
+
+
+class Watched:
+    """A function to map over a sealed value that notices when the value is opened."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+
+    def __call__(self, value: int) -> int:
+        self.opened += 1
+        return value
+
+
+def watched(sensitivity: int = 1, neighbours: Neighbours = ROWS) -> tuple[Watched, Exact[int]]:
+    watch = Watched()
+    return watch, Exact(100, sensitivity=1, neighbours=neighbours).map(watch, sensitivity=sensitivity)
+
+
+def test_a_measurement_costs_the_loss_of_one_use_and_gives_a_noisy_value() -> None:
+    purse = budget()
+    watch, exact = watched()
+    allowance = purse.allow(COUNT.loss(sensitivity=1))
+    noisy = measure(COUNT, exact, allowance, SeededEntropy(1))
+    assert watch.opened == 1
+    assert noisy == COUNT.release(100, SeededEntropy(1))
+    assert purse.left.divergence == 9 * 10**14
+    assert allowance.left.divergence == 0
+
+
+def test_nothing_is_opened_when_the_allowance_does_not_suffice() -> None:
+    watch, exact = watched(sensitivity=2)
+    allowance = budget().allow(COUNT.loss(sensitivity=1))
+    with pytest.raises(BudgetExceeded, match="nothing was run or charged"):
+        measure(COUNT, exact, allowance, SeededEntropy(1))
+    assert watch.opened == 0
+    assert allowance.left.divergence == 10**14
+
+
+def test_an_allowance_pays_once_for_what_was_paid_once() -> None:
+    watch, exact = watched()
+    allowance = budget().allow(COUNT.loss(sensitivity=1))
+    measure(COUNT, exact, allowance, SeededEntropy(1))
+    with pytest.raises(BudgetExceeded):
+        measure(COUNT, exact, allowance, SeededEntropy(1))
+    assert watch.opened == 1
+
+
+@pytest.mark.textbook("S1.2")
+@pytest.mark.parametrize(
+    ("mechanism", "value", "purse"),
+    [
+        (ROWS, ROWS, Replace("row")),
+        (ROWS, Replace("row"), ROWS),
+        (Replace("row"), ROWS, ROWS),
+        (ROWS, ROWS, AddRemove("unit")),
+    ],
+)
+def test_neighbours_that_differ_are_refused_and_cost_nothing(
+    mechanism: Neighbours, value: Neighbours, purse: Neighbours
+) -> None:
+    watch, exact = watched(neighbours=value)
+    laplace = DiscreteLaplace.calibrated(sensitivity=1, epsilon="0.1", neighbours=mechanism)
+    allowance = budget(neighbours=purse).allow(COUNT.loss(sensitivity=1))
+    with pytest.raises(NeighbourMismatch, match="nothing was run or charged"):
+        measure(laplace, exact, allowance, SeededEntropy(1))
+    assert watch.opened == 0
+    assert allowance.left.divergence == 10**14
+
+
+def test_what_a_failing_function_says_stays_sealed_and_the_charge_stays() -> None:
+    def fails(value: int) -> int:
+        raise ValueError(f"the secret is {value}")
+
+    allowance = budget().allow(COUNT.loss(sensitivity=1))
+    with pytest.raises(FunctionFailed) as caught:
+        measure(
+            COUNT, Exact(4242, sensitivity=1, neighbours=ROWS).map(fails, sensitivity=1), allowance, SeededEntropy(1)
+        )
+    assert "4242" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert allowance.left.divergence == 0
+
+
+def test_a_mapped_vector_must_have_said_its_norm() -> None:
+    scalar = Exact(3, sensitivity=1, neighbours=ROWS)
+    purse = budget()
+    with pytest.raises(FunctionFailed):
+        measure(
+            COUNT, scalar.map(lambda n: [n, n], sensitivity=1), purse.allow(COUNT.loss(sensitivity=1)), SeededEntropy(1)
+        )
+    stated = scalar.map(lambda n: [n, n], sensitivity=Sensitivity(l1=2))
+    assert len(measure(COUNT, stated, purse.allow(COUNT.loss(sensitivity=2)), SeededEntropy(1))) == 2
+
+
+def test_a_value_from_a_row_is_never_in_the_error_about_its_type() -> None:
+    allowance = budget().allow(COUNT.loss(sensitivity=1))
+    with pytest.raises(InvalidParameter, match="integer") as caught:
+        measure(COUNT, Exact(4242.5, sensitivity=1, neighbours=ROWS), allowance, SeededEntropy(1))  # type: ignore[type-var]
+    assert "4242" not in str(caught.value)
+
+
+def test_the_charge_comes_before_any_randomness() -> None:
+    class Forbidden(Entropy):
+        def read(self, count: int) -> bytes:
+            raise AssertionError("entropy was read")
+
+    _, exact = watched()
+    allowance = budget().allow(COUNT.loss(sensitivity=Fraction(1)))
+    with pytest.raises(AssertionError):
+        measure(COUNT, exact, allowance, Forbidden())
+    assert allowance.left.divergence == 0
