@@ -13,10 +13,10 @@ from flint import arb
 
 from dalenius.accounting.composition import Composition, optimal_composition, optimal_delta, parts
 from dalenius.accounting.parallel import ParallelLoss
-from dalenius.errors import InvalidParameter, TheoremDoesNotApply
+from dalenius.errors import TheoremDoesNotApply
 from dalenius.privacy.loss_distribution import LossDistribution, RandomizedBits
-from dalenius.privacy.losses import ZCDP, ApproximateDP, Loss, PureDP, RenyiCurve
-from dalenius.privacy.numbers import Number, exact, inside_unit, not_negative, probability
+from dalenius.privacy.losses import ZCDP, ApproximateDP, Loss, PureDP, RenyiCurve, valid_order
+from dalenius.privacy.numbers import Number, inside_unit, not_negative, probability
 from dalenius.privacy.reals import ball, precise, upper
 
 LEAST_DELTA = Fraction(1, 10**1000)
@@ -130,14 +130,6 @@ def valley(objective: Callable[[int], Fraction], low: int, high: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if objective(middle) <= objective(middle + 1) else (middle + 1, high)
     return low
-
-
-def valid_order(alpha: Number) -> Fraction:
-    """A Rényi order as an exact number, or an error where it is not greater than 1."""
-    order = exact(alpha=alpha)
-    if order <= 1:
-        raise InvalidParameter("alpha", alpha, allowed="greater than 1")
-    return order
 
 
 def _overhead(order: Fraction, delta: Fraction) -> Fraction:

@@ -10,9 +10,9 @@ from math import ceil
 from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT
 from dalenius.accounting.budget import EVENT_SHARE
 from dalenius.accounting.composition import parts
-from dalenius.accounting.conversion import known_orders, renyi_to_epsilon, to_pure, valid_order
+from dalenius.accounting.conversion import known_orders, renyi_to_epsilon, to_pure
 from dalenius.errors import BudgetExceeded, InvalidParameter, TheoremDoesNotApply
-from dalenius.privacy.losses import ApproximateDP, Loss
+from dalenius.privacy.losses import ApproximateDP, Loss, valid_order
 from dalenius.privacy.neighbours import Neighbours, stated
 from dalenius.privacy.numbers import Number, inside_unit
 

@@ -52,7 +52,7 @@ class PureDP(Loss):
         return Fraction(0)
 
     def renyi(self, alpha: Number) -> Fraction:
-        return randomized_response_renyi(self.epsilon, _order(alpha))
+        return randomized_response_renyi(self.epsilon, valid_order(alpha))
 
     def __str__(self) -> str:
         return f"epsilon = {_decimal(self.epsilon)}"
@@ -76,7 +76,7 @@ class LaplaceDP(PureDP):
             raise InvalidParameter("steps", self.steps, allowed="1 or more when epsilon is positive")
 
     def renyi(self, alpha: Number) -> Fraction:
-        order = _order(alpha)
+        order = valid_order(alpha)
         if not self.epsilon:
             return Fraction(0)
         with precise(_bits(self.epsilon / self.steps, order)):
@@ -98,7 +98,7 @@ class BoundedRange(PureDP):
     """
 
     def renyi(self, alpha: Number) -> Fraction:
-        order = _order(alpha)
+        order = valid_order(alpha)
         return min(order * self.epsilon**2 / 8, randomized_response_renyi(self.epsilon, order))
 
 
@@ -122,7 +122,7 @@ class ApproximateDP(Loss):
         return self.event
 
     def renyi(self, alpha: Number) -> Fraction:
-        return randomized_response_renyi(self.epsilon, _order(alpha))
+        return randomized_response_renyi(self.epsilon, valid_order(alpha))
 
     def __str__(self) -> str:
         return f"epsilon = {_decimal(self.epsilon)}, delta = {_decimal(self.event)}"
@@ -147,7 +147,7 @@ class ZCDP(Loss):
         return Fraction(0)
 
     def renyi(self, alpha: Number) -> Fraction:
-        return _order(alpha) * self.rho
+        return valid_order(alpha) * self.rho
 
     def __str__(self) -> str:
         return f"rho = {_decimal(self.rho)}"
@@ -164,7 +164,7 @@ class RenyiCurve(Loss):
     event: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        points = sorted((_order(alpha), not_negative(divergence=value)) for alpha, value in self.points)
+        points = sorted((valid_order(alpha), not_negative(divergence=value)) for alpha, value in self.points)
         if not points:
             raise InvalidParameter("points", self.points, allowed="at least one pair (alpha, divergence)")
         object.__setattr__(self, "points", tuple(points))
@@ -175,7 +175,7 @@ class RenyiCurve(Loss):
         return self.event
 
     def renyi(self, alpha: Number) -> Fraction:
-        order = _order(alpha)
+        order = valid_order(alpha)
         bounds = [value for known, value in self.points if known >= order]
         if not bounds:
             raise InvalidParameter(
@@ -197,7 +197,8 @@ def randomized_response_renyi(epsilon: Fraction, alpha: Fraction) -> Fraction:
         return min(upper(moment.log() / (power - 1)), epsilon)
 
 
-def _order(alpha: Number) -> Fraction:
+def valid_order(alpha: Number) -> Fraction:
+    """The exact value of a Rényi order, which must exceed 1."""
     order = exact(alpha=alpha)
     if order <= 1:
         raise InvalidParameter("alpha", alpha, allowed="greater than 1")
