@@ -114,6 +114,13 @@ def test_events_are_capped_at_their_part_of_delta_and_a_refused_loss_is_not_adde
     meter.record(ApproximateDP("0.1", "1e-8"))
 
 
+def test_every_event_counts_at_least_one_unit() -> None:
+    meter = odometer("1e-19")  # of which a tenth, one unit, is for events
+    meter.record(ApproximateDP("0.1", "1e-25"))
+    with pytest.raises(BudgetExceeded):
+        meter.record(ApproximateDP("0.1", "1e-25"))
+
+
 def test_orders_at_which_a_loss_is_unknown_drop_out() -> None:
     meter = odometer()
     meter.record(RenyiCurve(((Fraction(5), Fraction(1, 10)),)))

@@ -116,6 +116,13 @@ def test_its_expected_score_is_never_below_that_of_the_exponential_mechanism(sco
 
 
 @pytest.mark.textbook("S5.2")
+def test_the_error_with_several_best_ones_holds_and_is_not_far_too_wide() -> None:
+    mechanism, beta = PermuteAndFlip(rate=Fraction(1, 10), neighbours=Replace()), Fraction(1, 20)
+    gap = int(mechanism.error(beta, candidates=9, best=3)) + 1
+    missed = 1 - sum(float(chance) for chance in mechanism.probabilities([gap] * 3 + [0] * 6)[:3])
+    assert beta * Fraction(4, 5) < missed <= beta
+
+
 def test_the_error_at_95_percent_holds_and_is_tight_for_two() -> None:
     mechanism = PermuteAndFlip(rate=Fraction(1, 2), neighbours=Replace())
     for candidates in (2, 5):

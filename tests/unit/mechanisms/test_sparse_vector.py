@@ -442,6 +442,24 @@ def test_wrong_answers_beyond_the_error_are_rare_and_not_too_rare(queries: int) 
     assert beta / 50 < 1 - upper(quiet) <= beta
 
 
+@pytest.mark.textbook("S8.1", "S8.2")
+@pytest.mark.parametrize(("queries", "positives"), [(1, 1), (40, 1), (40, 7)])
+def test_the_error_covers_the_noise_of_all_thresholds_and_all_questions(queries: int, positives: int) -> None:
+    """Some way to share out the error keeps the two exact risks together within beta, and one less does not."""
+    rounds, beta = above(), Fraction(1, 20)
+    threshold, question = (DiscreteLaplaceLaw(scale) for scale in (rounds.threshold_scale, rounds.query_scale))
+
+    def exceeds(law: DiscreteLaplaceLaw, far: int, count: int) -> float:
+        return 1 - (1 - 2 * float(law.tail(far + 1))) ** count
+
+    def risk(error: int) -> float:
+        return min(exceeds(threshold, a, positives) + exceeds(question, error - a, queries) for a in range(error + 1))
+
+    error = rounds.error(beta, queries=queries, positives=positives)
+    assert risk(error) <= beta
+    assert risk(error * 4 // 5) > beta
+
+
 def test_more_positive_answers_make_the_error_larger() -> None:
     rounds = above("0.1")
     assert rounds.error("0.05", queries=10, positives=50) > rounds.error("0.05", queries=10)

@@ -25,7 +25,7 @@ from dalenius.privacy.losses import BoundedRange, LaplaceDP, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import precise, upper
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.randomness.laws import DiscreteLaplaceLaw
+from dalenius.randomness.laws import DiscreteLaplaceLaw, LaplaceSumLaw
 
 EPSILON = Fraction(1)
 COUNTS = {AddRemove("row"): Sensitivity(linf=1, monotone=True), Replace("row"): Sensitivity(linf=1)}
@@ -190,6 +190,18 @@ def test_lists_are_sound_and_complete_with_the_stated_probability() -> None:
             if not useful(listed, (step, step, 0, 0), alpha)
         ]
         assert float(sum(tight, arb(0))) > 0.005
+
+
+@pytest.mark.textbook("S5.8")
+def test_errors_share_their_risk_among_all_rounds_and_all_pairs() -> None:
+    beta, candidates = Fraction(1, 20), 30
+    soft = TopK(k=5, rate=Fraction(1, 10), neighbours=Replace())
+    alpha = float(soft.error(beta, candidates=candidates))
+    assert 5 * candidates * math.exp(-alpha / 10) == pytest.approx(float(beta))
+    shot = OneShotTopK(k=5, scale=Fraction(10), neighbours=Replace())
+    reach = shot.error(beta, candidates=candidates)
+    pairs, gap = 5 * (candidates - 5), LaplaceSumLaw(shot.scale, 2)
+    assert pairs * float(gap.tail(reach + 1)) <= beta < pairs * float(gap.tail(reach))
 
 
 @pytest.mark.textbook("S5.8")

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidParameter
@@ -74,6 +74,7 @@ def test_special_losses_never_cost_more_than_a_pure_one(epsilon: Fraction, alpha
     assert worst <= alpha * epsilon**2 / 2 * slack
 
 
+@example(epsilon=Fraction(1, 100), shift=Fraction(1, 2), alpha=Fraction(2))  # where the curve is nearly attained
 @given(epsilon=st.fractions(Fraction(1, 100), 3), shift=st.fractions(0, 1), alpha=st.fractions(Fraction(11, 10), 50))
 def test_a_bounded_range_pair_stays_below_its_curve(epsilon: Fraction, shift: Fraction, alpha: Fraction) -> None:
     """The worst pairs with log-ratios in an interval of length epsilon have two outcomes: one at each end."""

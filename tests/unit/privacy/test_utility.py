@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import mpmath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +37,15 @@ def test_the_bounds_are_reached() -> None:
     assert 0 <= high - x.mass("yes") < Fraction(1, 10**60)
     low, _ = utility_bounds(PureDP(epsilon), expected=y.mass("no"))
     assert 0 <= x.mass("no") - low < Fraction(1, 10**60)
+
+
+@pytest.mark.textbook("S1.9")
+def test_the_bounds_are_rounded_outwards() -> None:
+    low, high = utility_bounds(PureDP(Fraction(1)), expected=1)
+    with mpmath.workdps(200):
+        truth = mpmath.e
+        assert mpmath.mpf(low.numerator) / low.denominator < 1 / truth
+        assert mpmath.mpf(high.numerator) / high.denominator > truth
 
 
 @pytest.mark.textbook("S1.9")

@@ -181,6 +181,12 @@ def test_order_statistics_jump_across_the_whole_range_at_every_size(relation: Ne
 
 
 @pytest.mark.textbook("S3.4")
+def test_every_coordinate_of_every_cluster_centre_may_cross_the_box() -> None:
+    bound = catalogue.cluster_centres(Replace(), centres=3, dimensions=2, width=5)
+    assert (bound.l1, bound.l2_squared, bound.linf) == (3 * 2 * 5, 3 * 2 * 25, 5)
+
+
+@pytest.mark.textbook("S3.4")
 def test_cluster_centres_move_a_fixed_part_of_the_range_at_every_size() -> None:
     moved = []
     for copies in (1, 2, 3, 20):
