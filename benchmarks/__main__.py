@@ -1,92 +1,49 @@
-"""`python -m benchmarks`: measure, print, and write benchmarks/results.md."""
+"""`python -m benchmarks`: measure, print, write benchmarks/results.md, and fail if a limit is missed."""
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Iterable, Sequence
+import sys
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from benchmarks import draws, peers
+from benchmarks import peers
+from benchmarks.accuracy import accuracies
+from benchmarks.draws import CASES, LAWS, fresh_scale_latency, speeds
+from benchmarks.limits import Limit, process_limits, speed_limits, timing_limits
+from benchmarks.processes import peak_memory, start_times
+from benchmarks.report import accuracy_section, limits_section, speed_section, timing_section
+from benchmarks.timing import correlations, planted_correlation
 
 RESULTS = Path(__file__).with_name("results.md")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [list(head), ["---"] * len(head), *map(list, rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def rate(value: float | None) -> str:
-    """Draws per second, for readers."""
-    if value is None:
-        return "–"
-    return f"{value / 1e6:.3g} M" if value >= 1e6 else f"{value / 1e3:.3g} k"
-
-
-def power(scale: int) -> str:
-    digits = len(str(scale)) - 1
-    return f"10^{digits}" if digits > 1 else str(scale)
-
-
-def speed_table(found: dict[tuple[str, int], draws.Speed], others: dict[str, Any]) -> str:
-    rows = []
-    for (law, scale), speed in found.items():
-        vector = peers.rate(others, "opendp", law, scale, "bulk")
-        rows.append(
-            [
-                law,
-                power(scale),
-                rate(speed.single),
-                rate(speed.bulk),
-                rate(speed.numpy),
-                f"{speed.ratio:.2f}",
-                rate(peers.rate(others, "opendp", law, scale, "single")),
-                rate(vector),
-                f"{speed.bulk / vector:.0f}" if vector else "–",
-                rate(peers.rate(others, "diffprivlib", law, scale, "single")),
-            ]
-        )
-    head = ["law", "scale", "one at a time", "10^6 at a time", "NumPy float Laplace", "ratio to NumPy",
-            "OpenDP one", "OpenDP vector", "ratio to OpenDP", "diffprivlib one"]  # fmt: skip
-    return table(head, rows)
-
-
-def limits_table() -> str:
-    worst, planted = draws.correlations()
-    memory, ratio = draws.peak_memory(), draws.import_ratio()
-    latencies = [(law, draws.fresh_scale_latency(law) * 1e6) for law in draws.LAWS]
-    rows = [[f"one {law} draw at a scale never used before", f"{found:.1f} µs", "30 µs"] for law, found in latencies]
-    rows += [
-        ["correlation of size and time, farthest from 0", f"{worst:+.4f}", "0.02"],
-        ["the same of a planted loop (must be seen)", f"{planted:+.2f}", "at least 0.3"],
-        ["peak memory of 10^7 draws", f"{memory / 1e6:.0f} MB", "1000 MB"],
-        ["`import dalenius` beside `import numpy`", f"{ratio:.2f}", "1.5"],
+def measured() -> tuple[str, list[Limit]]:
+    """The report, and the limits that it missed."""
+    memory, starts = peak_memory(), start_times()
+    ours, others = speeds(), peers.measure()
+    timing, planted = correlations(), planted_correlation()
+    opendp = {case: rate for case in CASES if (rate := peers.rate(others, "opendp", *case, "bulk"))}
+    latencies = {law: fresh_scale_latency(law) for law in LAWS}
+    limits = [
+        *speed_limits(ours, opendp),
+        *process_limits(latencies, memory, starts),
+        *timing_limits(timing, planted),
     ]
-    return table(["measured", "found", "limit"], rows)
+    sections = [
+        speed_section(ours, others),
+        limits_section(limits, starts),
+        timing_section(timing, planted),
+        accuracy_section(accuracies()),
+    ]
+    return "\n".join(sections), [limit for limit in limits if limit.missed]
 
 
-def report() -> str:
-    found, others = draws.speeds(), peers.measure()
-    versions = [f"{name} {entry.get('version', 'not measured')}" for name, entry in others.items()]
-    about = ", ".join([f"Python {platform.python_version()}", f"NumPy {np.__version__}", *versions])
-    return f"""# Draws per second
-
-{about}; one run on one machine, so read the ratios. NumPy's float Laplace is the insecure floor: it is neither
-exact nor from the operating system's entropy. OpenDP's vectors have 50,000 entries, one call each; diffprivlib has no
-vector call, its geometric noise is float arithmetic, and its discrete Gaussian slows down with the scale. The scale of
-a Gaussian is its standard deviation.
-
-{speed_table(found, others)}
-
-{limits_table()}
-"""
+def main() -> None:
+    text, missed = measured()
+    RESULTS.write_text(text, encoding="utf-8")
+    print(text)
+    if missed:
+        sys.exit("\n".join(f"Limit missed: {limit}" for limit in missed))
 
 
 if __name__ == "__main__":
-    text = report()
-    RESULTS.write_text(text, encoding="utf-8")
-    print(text)
+    main()

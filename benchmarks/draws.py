@@ -1,19 +1,17 @@
-"""The speed of exact noise beside NumPy's float noise, and what its time and memory say."""
+"""The speed of exact noise beside NumPy's float noise, one at a time and a million at a time."""
 
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from dalenius.randomness.entropy import Entropy, system_entropy
-from dalenius.randomness.exact import coin_exp
 from dalenius.randomness.gaussian import discrete_gaussian
 from dalenius.randomness.laplace import discrete_laplace
 
@@ -21,49 +19,58 @@ SCALES = (1, 10, 10**6, 10**12)
 LAWS = ("Laplace", "Gaussian")
 CASES = [(law, scale) for law in LAWS for scale in SCALES]
 BULK = 10**6
-TIMED_DRAWS = 20_000
+SINGLES = 1000
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Draws per second, and their ratio to NumPy's in the same round."""
+    """Draws per second, as they are printed: three digits."""
 
     single: float
     bulk: float
     numpy: float
-    ratio: float
+
+    @property
+    def ratio(self) -> float:
+        return self.bulk / self.numpy
 
 
-def noise(law: str, scale: int | Fraction, size: int | None = None) -> object:
+def noise(law: str, scale: int, size: int | None = None) -> Any:
     """A draw of Dalenius; the scale of a Gaussian is its standard deviation."""
     return discrete_laplace(scale, size) if law == "Laplace" else discrete_gaussian(scale**2, size)
 
 
+def singles(law: str, scale: int) -> None:
+    for _ in range(SINGLES):
+        noise(law, scale)
+
+
 def speeds(rounds: int = 11) -> dict[tuple[str, int], Speed]:
-    """Each round measures NumPy and every case in turn, so that a slow moment of the machine hits all alike."""
+    """Medians over the rounds. Each measures NumPy right before every case, so that a slow moment hits both."""
+    for law, scale in CASES:
+        noise(law, scale, BULK)
     generator = np.random.default_rng()
-    floor: list[float] = []
-    bulk: dict[tuple[str, int], list[float]] = {case: [] for case in CASES}
-    single: dict[tuple[str, int], list[float]] = {case: [] for case in CASES}
-    for _ in range(rounds + 1):
-        floor.append(seconds(lambda: generator.laplace(size=BULK)) / BULK)
-        for law, scale in CASES:
-            bulk[law, scale].append(seconds(lambda law=law, scale=scale: noise(law, scale, BULK)) / BULK)
-            single[law, scale].append(seconds(lambda law=law, scale=scale: many_singles(law, scale, 1000)) / 1000)
+    single, bulk, numpy = (defaultdict[tuple[str, int], list[float]](list) for _ in range(3))
+    for _ in range(rounds):
+        for case in CASES:
+            numpy[case].append(seconds(partial(generator.laplace, size=BULK)))
+            bulk[case].append(seconds(partial(noise, *case, BULK)))
+            single[case].append(seconds(partial(singles, *case)))
     return {
         case: Speed(
-            single=1 / statistics.median(single[case][1:]),
-            bulk=1 / statistics.median(bulk[case][1:]),
-            numpy=1 / statistics.median(floor[1:]),
-            ratio=statistics.median(a / b for a, b in zip(floor[1:], bulk[case][1:], strict=True)),
+            single=three_digits(SINGLES / statistics.median(single[case])),
+            bulk=three_digits(BULK / statistics.median(bulk[case])),
+            numpy=three_digits(BULK / statistics.median(numpy[case])),
         )
         for case in CASES
     }
 
 
-def many_singles(law: str, scale: int, count: int) -> None:
-    for _ in range(count):
-        noise(law, scale)
+def fresh_scale_latency(law: str, draws: int = 3000) -> float:
+    """The median time of one draw at a scale that was never used before, given as a decimal string, in seconds."""
+    texts = [f"{7 + index}.{index % 1000:03d}" for index in range(draws)]
+    sampler = discrete_laplace if law == "Laplace" else discrete_gaussian
+    return statistics.median(seconds(partial(sampler, text)) for text in texts)
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -72,69 +79,5 @@ def seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def fresh_scale_latency(law: str, draws: int = 3000) -> float:
-    """The median time of one draw at a scale that was never used before, given as a decimal string."""
-    texts = [f"{7 + index}.{index % 1000:03d}" for index in range(draws)]
-    sampler = discrete_laplace if law == "Laplace" else discrete_gaussian
-    return statistics.median(seconds(lambda text=text: sampler(text)) for text in texts)
-
-
-def size_time_correlation(draw: Callable[[], int], runs: int = 5) -> float:
-    """The correlation of |noise| with the time of its draw: the mean over runs of 20,000 draws each.
-
-    Without any relation the mean's standard deviation is 0.003. The slowest hundredth of the times is cut down to the
-    99 % quantile, because a few interruptions by other processes would hide a relation.
-    """
-    return statistics.fmean(_correlation(draw) for _ in range(runs))
-
-
-def _correlation(draw: Callable[[], int]) -> float:
-    clock = time.perf_counter_ns
-    sizes, times = np.empty(TIMED_DRAWS), np.empty(TIMED_DRAWS)
-    for index in range(TIMED_DRAWS):
-        start = clock()
-        value = draw()
-        times[index] = clock() - start
-        sizes[index] = abs(value)
-    return float(np.corrcoef(sizes, np.minimum(times, np.quantile(times, 0.99)))[0, 1])
-
-
-def telling_noise(entropy: Entropy) -> int:
-    """Planted: a textbook loop that runs as long as its result is large. Its correlation must be seen."""
-    size = 0
-    while coin_exp(1, 10, entropy):
-        size += 1
-    return -size if entropy.bits(1) else size
-
-
-def correlations() -> tuple[float, float]:
-    """The correlation that is farthest from zero among both laws and four scales, and that of the planted loop."""
-    honest = [
-        size_time_correlation(lambda law=law, scale=scale: noise(law, scale))
-        for law in LAWS
-        for scale in (1, 10, 1000, 10**6)
-    ]
-    entropy = system_entropy()
-    return max(honest, key=abs), size_time_correlation(lambda: telling_noise(entropy), runs=1)
-
-
-def peak_memory() -> int:
-    """The peak memory of a process that takes 10^7 draws, in bytes."""
-    program = (
-        "import resource\n"
-        "from dalenius.randomness import discrete_laplace\n"
-        "drawn = discrete_laplace(10**6, 10**7)\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
-    )
-    return int(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout)
-
-
-def import_ratio(rounds: int = 9) -> float:
-    """How much longer `import dalenius` takes than `import numpy`, both without the interpreter's own start."""
-    times: dict[str, list[float]] = {"pass": [], "import numpy": [], "import dalenius": []}
-    for _ in range(rounds):
-        for statement, found in times.items():
-            command = [sys.executable, "-c", statement]
-            found.append(seconds(lambda command=command: subprocess.run(command, check=True)))
-    bare, numpy, ours = (statistics.median(found) for found in times.values())
-    return (ours - bare) / (numpy - bare)
+def three_digits(value: float) -> float:
+    return float(f"{value:.3g}")

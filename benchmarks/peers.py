@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.draws import three_digits
+
 HOME = Path(__file__).resolve().parents[1] / ".bench" / "venv"
 # diffprivlib 0.6 does not load with scikit-learn 1.6 and later.
 PACKAGES = ["opendp>=0.14", "diffprivlib>=0.6.6", "scikit-learn<1.6"]
@@ -39,6 +41,6 @@ def _environment() -> str:
 
 
 def rate(peers: dict[str, Any], library: str, law: str, scale: int, kind: str) -> float | None:
-    """Draws per second of one library, or None where it was not measured."""
+    """Draws per second of one library in three digits, or None where it was not measured."""
     found = peers.get(library, {}).get("rates", {}).get(f"{law} {scale}", {}).get(kind)
-    return None if found is None else float(found)
+    return None if found is None else three_digits(found)

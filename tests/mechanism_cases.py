@@ -5,6 +5,7 @@ A case has all values that a tiny database can give and all neighbours of them, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +15,7 @@ from typing import Any
 from flint import arb
 
 import sparse_vectors
+from choices import one_shot_law
 from dalenius.mechanisms.exponential import ExponentialMechanism
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.histogram import Histogram, Marginals
@@ -21,6 +23,7 @@ from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.noisy_max import NoisyMax
 from dalenius.mechanisms.numeric_sparse import NumericSparse
 from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
+from dalenius.mechanisms.prefix import PrefixSearch
 from dalenius.mechanisms.randomized_response import CoinResponse, RandomizedResponse
 from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
 from dalenius.mechanisms.top_k import OneShotTopK, TopK
@@ -46,8 +49,13 @@ class Case:
     pairs: tuple[tuple[Any, Any], ...]
     law: Callable[[Any, Any], Law]
     tight: bool = True
+    """Whether some outcome of these pairs attains the bound: for pure cases the epsilon, else the divergence."""
     complete: bool = True
     """Whether the law lists every outcome, and not only those near the value."""
+    pure: bool = True
+    """Whether the loss of every single outcome is bounded."""
+    targeted: bool = True
+    """Whether the loss that it states is the `epsilon` that it was calibrated for."""
 
     def at(self, epsilon: Fraction) -> Any:
         return self.calibrated(sensitivity=self.sensitivity, epsilon=epsilon, neighbours=self.neighbours)
@@ -78,7 +86,7 @@ def noise_law(mechanism: DiscreteLaplace | DiscreteGaussian, value: int, reach: 
         return {value_out: mechanism.law.pmf(value_out - value) for value_out in range(-reach, reach + 1)}
 
 
-def vector_law(mechanism: DiscreteLaplace, value: tuple[int, ...], reach: int = 8) -> Law:
+def vector_law(mechanism: DiscreteLaplace | DiscreteGaussian, value: tuple[int, ...], reach: int = 8) -> Law:
     coordinates = [noise_law(mechanism, entry, reach) for entry in value]
     with precise():
         laws: Law = {(): arb(1)}
@@ -96,20 +104,25 @@ def index_law(mechanism: Any, value: tuple[int, ...]) -> Law:
     return law if isinstance(law, dict) else dict(enumerate(law))
 
 
-def one_shot_law(mechanism: OneShotTopK, value: tuple[int, ...]) -> Law:
-    """By enumeration of all noise: of equal noisy scores the first wins."""
-    reach = 24
-    noise = DiscreteLaplace(mechanism.scale, ADD)
+class Names(Counter[str]):
+    """How often each name occurs, as a key of the table of laws."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+
+def prefix_law(mechanism: PrefixSearch, value: Names, found: str = "") -> Law:
+    """By following every path: a letter leads on, no letter ends the name."""
+    if len(found) == mechanism.length:
+        return {found: arb(1)}
+    level = ExponentialMechanism(rate=mechanism.rate, neighbours=mechanism.neighbours)
     law: Law = {}
-    with precise(128):
-        chances = {z: noise.law.pmf(z) for z in range(-reach, reach + 1)}
-        for draws in product(chances, repeat=len(value)):
-            noisy = [score + z for score, z in zip(value, draws, strict=True)]
-            chosen = tuple(sorted(range(len(value)), key=lambda i: (-noisy[i], i))[: mechanism.k])
-            chance = arb(1)
-            for z in draws:
-                chance *= chances[z]
-            law[chosen] = law.get(chosen, arb(0)) + chance
+    with precise():
+        for letter, chance in zip(
+            (*mechanism.alphabet, ""), level.probabilities(mechanism.scores(value, found)), strict=True
+        ):
+            after = prefix_law(mechanism, value, found + letter) if letter else {found: arb(1)}
+            law.update({name: chance * part for name, part in after.items()})
     return law
 
 
@@ -128,33 +141,46 @@ def _answers(rows: Iterable[Any]) -> tuple[int, ...]:
     return tuple(Marginals(2).counts(rows))
 
 
+def _three_answers(rows: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(Marginals(3).counts(rows))
+
+
+def _wide_vector_law(mechanism: DiscreteGaussian, value: tuple[int, ...]) -> Law:
+    """Far enough out for the orders of which the divergence is compared."""
+    return vector_law(mechanism, value, reach=14)
+
+
 def numeric_cases() -> Iterator[Case]:
     for relation in (ADD, REPLACE):
         values, pairs = neighbouring(len, ADD, (0,)) if relation == ADD else neighbouring(sum, REPLACE, (0, 1, 2))
         step = 1 if relation == ADD else 2
-        yield Case("Laplace", relation, step, DiscreteLaplace.calibrated, values, pairs, noise_law, complete=False)
-        yield Case("Gaussian", relation, step, gaussian, values, pairs, noise_law, tight=False, complete=False)
+        noisy = {"law": noise_law, "complete": False}
+        yield Case("Laplace", relation, step, DiscreteLaplace.calibrated, values, pairs, **noisy)
+        yield Case("Gaussian", relation, step, gaussian, values, pairs, **noisy, pure=False)
+        yield Case("Gaussian by delta", relation, step, by_delta, values, pairs, **noisy, pure=False, targeted=False)
         cells, pairs = neighbouring(_counts(2), relation, (0, 1))
-        sensitivity = Histogram((0, 1)).sensitivity(relation)
-        yield Case(
-            "Laplace histogram",
-            relation,
-            sensitivity,
-            DiscreteLaplace.calibrated,
-            cells,
-            pairs,
-            vector_law,
-            complete=False,
-        )
+        each = Histogram((0, 1)).sensitivity(relation)
+        noisy = {"law": vector_law, "complete": False}
+        yield Case("Laplace histogram", relation, each, DiscreteLaplace.calibrated, cells, pairs, **noisy)
+        noisy = {"law": _wide_vector_law, "complete": False, "pure": False}
+        yield Case("Gaussian histogram", relation, each, gaussian, cells, pairs, **noisy)
+        yield Case("Gaussian histogram by delta", relation, each, by_delta, cells, pairs, **noisy, targeted=False)
     both = ((0, 1), (1, 0))
     yield Case("randomized response", REPLACE, 1, RandomizedResponse.calibrated, (0, 1), both, response_law)
-    yield Case("coin response", REPLACE, 1, coin, (0, 1), both, response_law)
+    yield Case("coin response", REPLACE, 1, coin, (0, 1), both, response_law, targeted=False)
     triple = tuple((a, b) for a in range(3) for b in range(3) if a != b)
     yield Case("randomized response of three", REPLACE, 1, of_three, (0, 1, 2), triple, response_law)
 
 
 def gaussian(*, sensitivity: SensitivityLike, epsilon: Fraction, neighbours: Neighbours | None) -> DiscreteGaussian:
     return DiscreteGaussian.calibrated(sensitivity=sensitivity, rho=epsilon, neighbours=neighbours)
+
+
+DELTA = Fraction(1, 1000)
+
+
+def by_delta(*, sensitivity: SensitivityLike, epsilon: Fraction, neighbours: Neighbours | None) -> DiscreteGaussian:
+    return DiscreteGaussian.calibrated(sensitivity=sensitivity, epsilon=epsilon, delta=DELTA, neighbours=neighbours)
 
 
 def of_three(*, sensitivity: SensitivityLike, epsilon: Fraction, neighbours: Neighbours | None) -> RandomizedResponse:
@@ -174,12 +200,25 @@ def one_shot(**parameters: Any) -> OneShotTopK:
     return OneShotTopK.calibrated(k=1, **parameters)
 
 
+def two_of_three(**parameters: Any) -> OneShotTopK:
+    return OneShotTopK.calibrated(k=2, **parameters)
+
+
+def uneven(**parameters: Any) -> ExponentialMechanism:
+    return ExponentialMechanism.calibrated(base=(1, 3), **parameters)
+
+
+def two_letters(**parameters: Any) -> PrefixSearch:
+    return PrefixSearch.calibrated(alphabet="ab", length=2, **parameters)
+
+
 def selection_cases() -> Iterator[Case]:
     for relation in (ADD, REPLACE):
         values, pairs = neighbouring(_answers, relation, YES_NO)
         sensitivity = Marginals(2).sensitivity(relation)
         for name, calibrated, law in [
             ("exponential", ExponentialMechanism.calibrated, index_law),
+            ("exponential with a base", uneven, index_law),
             ("permute and flip", PermuteAndFlip.calibrated, index_law),
             ("noisy max", NoisyMax.calibrated, index_law),
             ("top two", top_two, index_law),
@@ -187,6 +226,12 @@ def selection_cases() -> Iterator[Case]:
         ]:
             # Few candidates, so most of these bounds are approached and not attained.
             yield Case(name, relation, sensitivity, calibrated, values, pairs, law, tight=name == "permute and flip")
+        values, pairs = neighbouring(_three_answers, relation, ((0, 0, 0), (1, 0, 0), (0, 1, 1), (1, 1, 1)), most=1)
+        sensitivity = Marginals(3).sensitivity(relation)
+        yield Case("two in one shot", relation, sensitivity, two_of_three, values, pairs, one_shot_law, tight=False)
+        values, pairs = neighbouring(Names, relation, ("", "a", "ab", "b"))
+        moves = 1 if relation == ADD else 2
+        yield Case("prefix search", relation, moves, two_letters, values, pairs, prefix_law, tight=False)
 
 
 def sparse_cases() -> Iterator[Case]:

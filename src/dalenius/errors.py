@@ -63,7 +63,7 @@ class NeighbourMismatch(DaleniusError):
     def __init__(self, **relations: object) -> None:
         self.relations = relations
         parts = ", ".join(f"the {name} is for {relation}" for name, relation in relations.items())
-        super().__init__(f"{parts}; nothing was run or charged. Calibrate all of them for the same neighbours.")
+        super().__init__(f"{parts}; this call ran and charged nothing. Calibrate all of them for the same neighbours.")
 
 
 class UnknownSensitivity(DaleniusError):

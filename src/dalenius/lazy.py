@@ -5,18 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 
 
 def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """A package's `__getattr__` and `__dir__`: each name of `homes` is taken from its module when first asked for.
 
-    A home that has no such name is meant itself: `{"errors": "errors"}` is the module.
+    A home that has no such name is meant itself: `{"errors": "errors"}` is the module. Submodules load as well.
     """
 
     def load(name: str) -> object:
-        if name not in homes:
+        home = f"{package}.{homes.get(name, name)}"
+        if name not in homes and (name.startswith("_") or find_spec(home) is None):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"{package}.{homes[name]}")
+        module = import_module(home)
         value = getattr(module, name, module)
         setattr(sys.modules[package], name, value)
         return value

@@ -11,20 +11,23 @@ import pytest
 from flint import arb
 
 from checks import SeededEntropy
+from dalenius import mechanisms
 from dalenius.accounting.amounts import price
 from dalenius.accounting.composition import compose, repeated
 from dalenius.accounting.conversion import to_pure
 from dalenius.errors import InvalidParameter, MissingNeighbours
+from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.privacy.losses import ZCDP, BoundedRange, Loss
 from dalenius.privacy.reals import ball, lower, precise, upper
-from mechanism_cases import CASES, PLANTED, Case
+from mechanism_cases import CASES, DELTA, PLANTED, Case, noise_law, vector_law
 
 EPSILONS = (Fraction(1, 4), Fraction(1), Fraction(2))
 ORDERS = (Fraction(3, 2), Fraction(4), Fraction(32))
 ROUNDING = Fraction(1, 10**12)
 
-PURE = [case for case in CASES if case.name != "Gaussian"]
-TARGETED = [case for case in CASES if case.name != "coin response"]  # that one is made from a probability
+PURE = [case for case in CASES if case.pure]
+BY_DELTA = [case for case in CASES if not case.pure and not case.targeted]
+TARGETED = [case for case in CASES if case.targeted]
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 
@@ -53,6 +56,19 @@ def _divergence(p: dict[Any, arb], q: dict[Any, arb], alpha: Fraction) -> Fracti
         return lower(sum(terms, arb(0)).log() / ball(alpha - 1))
 
 
+def worst_delta(case: Case, mechanism: Any, epsilon: Fraction) -> Fraction:
+    """The largest hockey stick over all pairs of neighbours, from the law of the noise far out."""
+    law = noise_law if isinstance(case.values[0], int) else vector_law
+    table = {value: law(mechanism, value, reach=10 + int(7 * mechanism.variance**0.5)) for value in case.values}
+    with precise(128):
+        odds = ball(epsilon).exp()
+        sticks = [
+            sum((part for o, p in table[x].items() if (part := p - odds * table[y][o]) > 0), arb(0))
+            for x, y in case.pairs
+        ]
+        return max(map(upper, sticks))
+
+
 def claim(case: Case, epsilon: Fraction) -> Loss:
     loss: Loss = case.at(epsilon).loss(sensitivity=case.sensitivity)
     return loss
@@ -79,6 +95,27 @@ def test_the_worst_loss_never_exceeds_the_claim_and_meets_it_where_tight(case: C
 @pytest.mark.parametrize("case", PLANTED, ids=str)
 def test_the_law_above_flags_planted_bugs(case: Case) -> None:
     assert worst_loss(case, Fraction(1)) > to_pure(claim(case, Fraction(1))).epsilon + Fraction(1, 10)
+
+
+@pytest.mark.parametrize("case", [case for case in TARGETED if not case.pure], ids=str)
+def test_the_renyi_divergence_of_gaussian_noise_meets_the_claim_where_the_order_is_whole(case: Case) -> None:
+    claimed = claim(case, Fraction(1)).renyi(4)
+    assert worst_divergence(case, Fraction(4)) >= claimed * (1 - Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("case", BY_DELTA, ids=str)
+def test_the_hockey_stick_never_exceeds_delta_and_meets_it_for_a_single_number(case: Case) -> None:
+    single = isinstance(case.values[0], int)
+    for epsilon in EPSILONS if single else EPSILONS[1:]:  # at the smallest, too many outcomes are near
+        found = worst_delta(case, case.at(epsilon), epsilon)
+        assert found <= DELTA
+        assert found > DELTA * (1 - Fraction(1, 10**4)) or not single
+
+
+@pytest.mark.parametrize("case", BY_DELTA, ids=str)
+def test_the_law_above_flags_a_variance_without_its_factor_two(case: Case) -> None:
+    enough = case.at(Fraction(1))
+    assert worst_delta(case, DiscreteGaussian(enough.variance / 2, case.neighbours), Fraction(1)) > 3 * DELTA
 
 
 @every_case
@@ -154,3 +191,10 @@ def test_equal_randomness_gives_equal_releases(case: Case) -> None:
     mechanism, value = case.at(Fraction(1)), case.values[-1]
     first, second = (mechanism.release(value, SeededEntropy("same")) for _ in range(2))
     assert first == second
+
+
+def test_no_public_mechanism_is_left_out() -> None:
+    public = {getattr(mechanisms, name) for name in dir(mechanisms)}
+    stated = {kind for kind in public if isinstance(kind, type) and hasattr(kind, "loss")} - {mechanisms.Mechanism}
+    assert len(stated) > 10
+    assert stated == {type(case.at(Fraction(1))) for case in CASES}

@@ -23,6 +23,12 @@ def test_every_name_exists(package: str) -> None:
         module.nothing  # noqa: B018
 
 
+def test_submodules_load_too() -> None:
+    code = "import dalenius as dl; print(dl.privacy.tails.__name__, dl.accounting.reports.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["dalenius.privacy.tails", "dalenius.accounting.reports"]
+
+
 def test_importing_loads_none_of_the_heavy_packages() -> None:
     code = "import sys, dalenius; print(*{'numpy', 'scipy', 'flint', 'cryptography'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,6 +8,7 @@ from dalenius.accounting.amounts import Amount, price
 from dalenius.accounting.tally import Tally
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours, stated
+from dalenius.privacy.numbers import of_kind
 
 
 class Allowance:
@@ -26,7 +27,7 @@ class Allowance:
         self, amount: Amount, *, neighbours: Neighbours | None = None, account: str = "this allowance"
     ) -> None:
         self.neighbours = stated(neighbours)
-        self._tally = Tally(amount, account=account)
+        self._tally = Tally(of_kind(Amount, amount=amount), account=account)
 
     @property
     def left(self) -> Amount:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT, LARGEST, Amount
 from dalenius.accounting.conversion import epsilon_to_renyi, renyi_to_epsilon, valley
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.numbers import Number, exact, inside_unit, not_negative, positive, probability
+from dalenius.privacy.numbers import Number, exact, inside_unit, not_negative, positive, probability, shown
 
 EVENT_SHARE = Fraction(1, 10)
 """The part of delta that a rectangle sets apart for events, unless told otherwise. It costs about 1 % of what Gaussian
@@ -30,8 +30,8 @@ class Budget:
         object.__setattr__(self, "delta", inside_unit(delta=delta) if event else event)
 
     def __str__(self) -> str:
-        text = f"epsilon = {float(self.epsilon):.6g}"
-        return f"{text}, delta = {float(self.delta):.6g}" if self.delta else text
+        text = f"epsilon = {shown(self.epsilon)}"
+        return f"{text}, delta = {shown(self.delta)}" if self.delta else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

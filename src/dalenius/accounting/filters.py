@@ -10,7 +10,7 @@ from dalenius.accounting.budget import Budget, Rectangle
 from dalenius.accounting.tally import Tally
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours, stated
-from dalenius.privacy.numbers import Number
+from dalenius.privacy.numbers import Number, of_kind
 
 
 class Filter:
@@ -33,7 +33,7 @@ class Filter:
         self, budget: Budget | Rectangle, *, neighbours: Neighbours | None = None, account: str = "this budget"
     ) -> None:
         self.neighbours = stated(neighbours)
-        self.rectangle = budget if isinstance(budget, Rectangle) else Rectangle.of(budget)
+        self.rectangle = budget if isinstance(budget, Rectangle) else Rectangle.of(of_kind(Budget, budget=budget))
         self._tally = Tally(self.rectangle.cap, account=account)
 
     @property

@@ -98,5 +98,5 @@ def drawn(mechanism: FiniteMechanism) -> SampledMechanism:
 def _checked(move: Round[Mechanism], neighbours: Neighbours) -> Round[Mechanism]:
     first, second = move.databases
     if not stated(neighbours).related(first, second):
-        raise InvalidParameter("databases", move.databases, allowed=f"two that differ by {neighbours}")
+        raise InvalidParameter("databases", "a pair", allowed=f"two that differ by {neighbours}")
     return move

@@ -50,8 +50,8 @@ Person = dict[str, str]
 def demo() -> Iterator[str]:
     """The lines of the demo."""
     people, budget = survey(), Filter(Budget(epsilon=1), neighbours=PEOPLE)
-    yield "A health survey of the US population. One person's answers may change what you see by a factor of"
-    yield "e^1 at most, all questions together: that is the whole budget, epsilon = 1.\n"
+    yield "The US health survey NHANES 2017-2018. Whether any one person took part changes the chance of anything you"
+    yield "see by a factor of e^1 at most, all questions together: that is the whole budget, epsilon = 1.\n"
     for question in (ages, conditions, pressures):
         yield from question(people, budget)
         yield f"  Left of the budget: {budget.left}.\n"
@@ -76,7 +76,7 @@ def ages(people: list[Person], budget: Filter) -> Iterator[str]:
     mechanism = DiscreteLaplace.calibrated(sensitivity=exact.sensitivity, epsilon="0.2", neighbours=PEOPLE)
     allowance = budget.allow(mechanism.loss(sensitivity=exact.sensitivity))
     noisy = measure(mechanism, exact, allowance, system_entropy())
-    yield "1. How old are they? (epsilon = 0.2; all nine bars are right at once with 95 %)"
+    yield "1. How old are they? (epsilon = 0.2; all nine bars are within their errors at once, with 95 %)"
     yield from ("  " + line for line in bar_chart(DECADE_NAMES, noisy, error=mechanism.error(LEVEL, count=len(noisy))))
 
 

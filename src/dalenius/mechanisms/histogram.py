@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import TypeVar
 
 from dalenius.errors import InvalidParameter
@@ -38,13 +39,15 @@ class Histogram:
 
     def counts(self, rows: Iterable[Hashable]) -> list[int]:
         """The exact count of each cell, in the order of the cells."""
-        seen = Counter(rows)
+        seen = Counter(iter(rows))
         return [seen[cell] for cell in self.cells]
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """How far one neighbour step can move the answer."""
         replaces = _replaces(neighbours)
-        return Sensitivity.sparse(coordinates=min(1 + replaces, len(self.cells)), each=1, monotone=not replaces)
+        return Sensitivity.sparse(
+            coordinates=min(1 + replaces, len(self.cells)), each=1, monotone=not replaces, neighbours=neighbours
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,9 @@ class Cumulative:
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """How far one neighbour step can move the answer."""
-        return Sensitivity.sparse(coordinates=len(self.points), each=1, monotone=not _replaces(neighbours))
+        return Sensitivity.sparse(
+            coordinates=len(self.points), each=1, monotone=not _replaces(neighbours), neighbours=neighbours
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,9 @@ class Marginals:
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """How far one neighbour step can move the answer."""
-        return Sensitivity.sparse(coordinates=self.columns, each=1, monotone=not _replaces(neighbours))
+        return Sensitivity.sparse(
+            coordinates=self.columns, each=1, monotone=not _replaces(neighbours), neighbours=neighbours
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,8 @@ class Total:
     upper: int
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "lower", _integer(lower=self.lower))
+        object.__setattr__(self, "upper", _integer(upper=self.upper))
         if self.lower > self.upper:
             raise InvalidParameter("lower", self.lower, allowed=f"at most upper = {self.upper}")
 
@@ -121,7 +130,8 @@ class Total:
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """How far one neighbour step can move the answer."""
         largest = max(abs(self.lower), abs(self.upper))
-        return Sensitivity.of(self.upper - self.lower if _replaces(neighbours) else largest)
+        size = self.upper - self.lower if _replaces(neighbours) else largest
+        return Sensitivity.sparse(coordinates=1, each=size, monotone=True, neighbours=neighbours)
 
 
 def joint_sensitivity(*queries: SensitivityLike) -> Sensitivity:
@@ -149,11 +159,21 @@ def _all_known(bounds: Iterable[Fraction | None]) -> list[Fraction]:
     return known if len(known) == len(given) else []
 
 
-def _distinct(**items: tuple[Item, ...]) -> tuple[Item, ...]:
+def _distinct(**items: Iterable[Item]) -> tuple[Item, ...]:
     ((name, given),) = items.items()
-    if not given or len(set(given)) < len(given):
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidParameter(name, given, allowed="a list or tuple of names")
+    listed = tuple(given)
+    if not listed or len(set(listed)) < len(listed):
         raise InvalidParameter(name, given, allowed="one or more, each named once")
-    return tuple(given)
+    return listed
+
+
+def _integer(**parameter: int) -> int:
+    ((name, value),) = parameter.items()
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InvalidParameter(name, value, allowed="an integer, in steps of the column")
+    return int(value)
 
 
 def _replaces(neighbours: Neighbours) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from dalenius.accounting.allowance import Allowance
+from dalenius.errors import InvalidParameter
 from dalenius.privacy.exact import Exact, unseal
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours, require_same
+from dalenius.privacy.numbers import of_kind
 from dalenius.privacy.sensitivity import SensitivityLike
 from dalenius.randomness.entropy import Entropy
 
@@ -37,6 +39,11 @@ def measure(mechanism: Mechanism[Value, Output], exact: Exact[Value], allowance:
     The charge comes first and stays, whatever happens afterwards; if the allowance does not suffice, nothing is
     opened and nothing is charged.
     """
+    of_kind(Exact, exact=exact)
+    of_kind(Allowance, allowance=allowance)
+    of_kind(Entropy, entropy=entropy)  # type: ignore[type-abstract]
+    if not all(hasattr(mechanism, part) for part in ("neighbours", "loss", "release")):
+        raise InvalidParameter("mechanism", mechanism, allowed="a mechanism such as DiscreteLaplace.calibrated(...)")
     require_same(mechanism=mechanism.neighbours, value=exact.neighbours, allowance=allowance.neighbours)
     allowance.draw(mechanism.loss(sensitivity=exact.sensitivity))
     return mechanism.release(unseal(exact), entropy)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Self
 
 from dalenius.accounting.composition import repeated
-from dalenius.errors import InvalidParameter
+from dalenius.errors import InvalidParameter, UnusableValue
 from dalenius.mechanisms.exponential import ExponentialMechanism
 from dalenius.mechanisms.scores import union_shortfall
 from dalenius.mechanisms.top_k import each_round
@@ -79,6 +79,8 @@ class PrefixSearch:
 
     def scores(self, counts: Mapping[str, int], found: str) -> list[int]:
         """How many names go on with each letter after `found`, and last, how many end there."""
+        if not isinstance(counts, Mapping) or not all(isinstance(name, str) for name in counts):
+            raise UnusableValue("counts", type(counts), allowed="a mapping from names to their counts")
         following: Counter[str] = Counter()
         for name, count in counts.items():
             if name.startswith(found):

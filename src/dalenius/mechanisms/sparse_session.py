@@ -18,6 +18,7 @@ from dalenius.mechanisms.measure import measure
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours, require_same
+from dalenius.privacy.numbers import of_kind
 from dalenius.privacy.sensitivity import SensitivityLike
 from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.integers import integer_array
@@ -69,7 +70,9 @@ class Session:
     __slots__ = ("__noise", "_entropy", "_finished", "_left", "_lock", "_prepaid", "_process", "_terms")
 
     def __init__(self, terms: Terms, allowance: Allowance, entropy: Entropy) -> None:
+        of_kind(Allowance, allowance=allowance)
         require_same(mechanism=terms.neighbours, allowance=allowance.neighbours)
+        of_kind(Entropy, entropy=entropy)  # type: ignore[type-abstract]
         allowance.draw(terms.loss)
         self._terms, self._prepaid, self._entropy = terms, Prepaid(terms), entropy
         self._left, self._finished = terms.cutoff, ""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dalenius.accounting.amounts import whole_units
 from dalenius.accounting.calibration import largest_rho
 from dalenius.accounting.composition import repeated
-from dalenius.errors import InvalidParameter
+from dalenius.errors import UnusableValue
 from dalenius.mechanisms.exponential import ExponentialMechanism
 from dalenius.mechanisms.noisy_max import noisy_scores
 from dalenius.mechanisms.scores import calibrated_rate, tilt, union_shortfall
@@ -195,5 +195,5 @@ def _reach(k: int, sensitivity: SensitivityLike, neighbours: Neighbours) -> Frac
 def _enough(scores: Scores, k: int) -> NDArray[Any]:
     values = integer_scores(scores)
     if k > len(values):
-        raise InvalidParameter("k", k, allowed=f"at most the {len(values)} candidates")
+        raise UnusableValue("k", k, allowed=f"at most the {len(values)} candidates")
     return values

@@ -27,6 +27,8 @@ class Distribution(Mapping[Outcome, Fraction], Generic[Outcome]):
     masses: Mapping[Outcome, Number]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.masses, Mapping):
+            raise InvalidParameter("masses", self.masses, allowed="a mapping from outcomes to their probabilities")
         masses = {outcome: not_negative(mass=mass) for outcome, mass in self.masses.items()}
         if (total := sum(masses.values())) != 1:
             raise InvalidParameter(

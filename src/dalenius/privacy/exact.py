@@ -7,7 +7,7 @@ from numbers import Number
 from typing import Any, Generic, NoReturn, TypeVar
 
 from dalenius.errors import FunctionFailed, InvalidParameter, SealedValue
-from dalenius.privacy.neighbours import Neighbours, stated
+from dalenius.privacy.neighbours import Neighbours, require_same, stated
 from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
 
 T = TypeVar("T")
@@ -37,6 +37,8 @@ class Exact(Generic[T]):
         self._seal(lambda: value, Sensitivity.of(sensitivity), stated(neighbours))
 
     def _seal(self, compute: Callable[[], T], sensitivity: Sensitivity, neighbours: Neighbours) -> None:
+        if sensitivity.neighbours is not None:
+            require_same(sensitivity=sensitivity.neighbours, value=neighbours)
         object.__setattr__(self, "_Exact__value", compute)
         object.__setattr__(self, "sensitivity", sensitivity)
         object.__setattr__(self, "neighbours", neighbours)

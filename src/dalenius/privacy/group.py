@@ -7,7 +7,7 @@ from functools import singledispatch
 
 from dalenius.errors import TheoremDoesNotApply
 from dalenius.privacy.losses import ZCDP, ApproximateDP, BoundedRange, LaplaceDP, Loss, PureDP, RenyiCurve
-from dalenius.privacy.numbers import whole
+from dalenius.privacy.numbers import of_kind, whole
 from dalenius.privacy.reals import ball, precise, upper
 
 
@@ -22,7 +22,7 @@ def group_privacy(loss: Loss, *, size: int) -> Loss:
     Textbook: S1.8.
     """
     steps = whole(1, size=size)
-    return loss if steps == 1 else _group(loss, steps)
+    return of_kind(Loss, loss=loss) if steps == 1 else _group(loss, steps)  # type: ignore[type-abstract]
 
 
 @singledispatch

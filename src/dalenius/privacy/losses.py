@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.numbers import Number, exact, not_negative, probability
+from dalenius.privacy.numbers import Number, exact, not_negative, probability, shown, whole
 from dalenius.privacy.reals import PRECISION, ball, precise, upper
 
 
@@ -55,7 +54,7 @@ class PureDP(Loss):
         return randomized_response_renyi(self.epsilon, valid_order(alpha))
 
     def __str__(self) -> str:
-        return f"epsilon = {_decimal(self.epsilon)}"
+        return f"epsilon = {shown(self.epsilon)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,7 @@ class LaplaceDP(PureDP):
 
     def __post_init__(self) -> None:
         PureDP.__post_init__(self)
-        if self.steps < 1 and self.epsilon > 0:
-            raise InvalidParameter("steps", self.steps, allowed="1 or more when epsilon is positive")
+        object.__setattr__(self, "steps", whole(1 if self.epsilon else 0, steps=self.steps))
 
     def renyi(self, alpha: Number) -> Fraction:
         order = valid_order(alpha)
@@ -125,7 +123,7 @@ class ApproximateDP(Loss):
         return randomized_response_renyi(self.epsilon, valid_order(alpha))
 
     def __str__(self) -> str:
-        return f"epsilon = {_decimal(self.epsilon)}, delta = {_decimal(self.event)}"
+        return f"epsilon = {shown(self.epsilon)}, delta = {shown(self.event)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,7 @@ class ZCDP(Loss):
         return valid_order(alpha) * self.rho
 
     def __str__(self) -> str:
-        return f"rho = {_decimal(self.rho)}"
+        return f"rho = {shown(self.rho)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +210,3 @@ def _bits(epsilon: Fraction, alpha: Fraction) -> int:
 
 def _smallness(value: Fraction) -> int:
     return max(0, value.denominator.bit_length() - value.numerator.bit_length())
-
-
-def _decimal(value: Fraction) -> str:
-    return f"{Decimal(value.numerator) / Decimal(value.denominator):.6g}" if value.denominator > 1 else str(value)

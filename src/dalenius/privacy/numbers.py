@@ -5,7 +5,7 @@ A float is read as the shortest decimal that prints it, so 0.1 is one tenth. NaN
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from numbers import Integral, Rational
 from typing import TypeAlias, TypeVar
@@ -90,6 +90,22 @@ def whole(least: int = 0, **parameter: object) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise InvalidParameter(name, value, allowed=f"a whole number, {least} or more")
     return int(value)
+
+
+def of_kind(kind: type[T], **parameter: object) -> T:
+    """A parameter that must be an instance of `kind`."""
+    name, value = _only(parameter)
+    if not isinstance(value, kind):
+        # The type and not the value: it might be one that was meant to be sealed.
+        raise InvalidParameter(name, type(value), allowed=f"of type {kind.__name__}")
+    return value
+
+
+def shown(value: Fraction) -> str:
+    """A figure for people, in six digits, rounded up where it has more: a loss never looks smaller than it is."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    return f"{Context(prec=6, rounding=ROUND_CEILING).divide(Decimal(value.numerator), Decimal(value.denominator)):g}"
 
 
 def _only(parameter: dict[str, T]) -> tuple[str, T]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Self, TypeAlias
 
 from dalenius.errors import UnknownSensitivity
-from dalenius.privacy.numbers import Number, not_negative, whole
+from dalenius.privacy.neighbours import Neighbours, stated
+from dalenius.privacy.numbers import Number, not_negative, of_kind, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Sensitivity:
     `l1`, `l2_squared` and `linf` bound the norms of d (the square of the second, because it is rational where the norm
     is not). A norm that was not stated is derived from the others where they imply it, and stays `None` otherwise.
     `monotone` says that no step raises one coordinate and lowers another: counts under add/remove are monotone.
+    `neighbours` says for which steps the bounds hold, where that is known; an `Exact` for other neighbours refuses it.
 
     Textbook: S3.1 (l1), S3.2 (l2), S3.3 (linf over candidates is the utility sensitivity).
     """
@@ -25,6 +27,7 @@ class Sensitivity:
     l2_squared: Fraction | None
     linf: Fraction | None
     monotone: bool
+    neighbours: Neighbours | None = field(compare=False)
 
     def __init__(
         self,
@@ -33,10 +36,12 @@ class Sensitivity:
         l2_squared: Number | None = None,
         linf: Number | None = None,
         monotone: bool = False,
+        neighbours: Neighbours | None = None,
     ) -> None:
         for name, value in {"l1": l1, "l2_squared": l2_squared, "linf": linf}.items():
             object.__setattr__(self, name, None if value is None else not_negative(**{name: value}))
-        object.__setattr__(self, "monotone", monotone)
+        object.__setattr__(self, "monotone", of_kind(bool, monotone=monotone))
+        object.__setattr__(self, "neighbours", None if neighbours is None else stated(neighbours))
         self._tighten()
 
     def _tighten(self) -> None:
@@ -59,10 +64,18 @@ class Sensitivity:
         return cls(l1=size, l2_squared=size * size, linf=size, monotone=True)
 
     @classmethod
-    def sparse(cls, *, coordinates: int, each: Number, monotone: bool = False) -> Self:
+    def sparse(
+        cls, *, coordinates: int, each: Number, monotone: bool = False, neighbours: Neighbours | None = None
+    ) -> Self:
         """At most `coordinates` entries change, each by at most `each`: a person in five groups, once in each."""
         size, coordinates = not_negative(each=each), whole(coordinates=coordinates)
-        return cls(l1=coordinates * size, l2_squared=coordinates * size * size, linf=size, monotone=monotone)
+        return cls(
+            l1=coordinates * size,
+            l2_squared=coordinates * size * size,
+            linf=size,
+            monotone=monotone,
+            neighbours=neighbours,
+        )
 
     def need(self, norm: str, *, mechanism: str) -> Fraction:
         """The bound in one norm, or an error that says which mechanism misses it."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
-from dalenius.errors import InvalidParameter
+from dalenius.errors import InvalidParameter, UnusableValue
 from dalenius.privacy.neighbours import Neighbours, stated
 from dalenius.privacy.numbers import Number, exact, inside_unit, positive, whole
 from dalenius.privacy.reals import ball, precise, upper
@@ -44,7 +44,7 @@ def median(values: Sequence[Number]) -> Fraction:
     """The median of a list; of the two middle values of an even number the smaller one."""
     if not values:
         raise InvalidParameter("values", "none", allowed="at least one value")
-    ordered = sorted(exact(value=value) for value in values)
+    ordered = _sorted(values)
     return ordered[(len(ordered) - 1) // 2]
 
 
@@ -66,7 +66,7 @@ def median_profile(values: Sequence[Number], *, least: Number, most: Number) -> 
     Textbook: S3.6.
     """
     low, high = exact(least=least), exact(most=most)
-    ordered = sorted(exact(value=value) for value in values)
+    ordered = _sorted(values)
     if not ordered or low > ordered[0] or ordered[-1] > high:
         raise InvalidParameter("values", "some outside", allowed=f"at least one value, all between {low} and {high}")
     count = len(ordered)
@@ -128,3 +128,12 @@ def _decay(beta: Number | None, decay: Number | None) -> Fraction:
     assert beta is not None
     with precise(_DECAY_BITS):
         return min(Fraction(1), upper((-ball(positive(beta=beta))).exp()))
+
+
+def _sorted(values: Sequence[Number]) -> list[Fraction]:
+    """The exact values in order. What is not a number is named by its type alone: it may come from a row."""
+    try:
+        return sorted(exact(value=value) for value in values)
+    except InvalidParameter:
+        pass
+    raise UnusableValue("values", sorted({type(value).__name__ for value in values}), allowed="finite numbers")

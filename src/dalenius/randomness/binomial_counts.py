@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dalenius.privacy.numbers import Number, probability, whole
 from dalenius.privacy.reals import ball, lower, precise
 from dalenius.randomness.arrays import Size, collected
-from dalenius.randomness.entropy import Entropy, system_entropy
+from dalenius.randomness.entropy import Entropy, chosen
 from dalenius.randomness.exact import is_below
 from dalenius.randomness.laplace import laplace_noise
 from dalenius.randomness.tables import Cells, draws
@@ -125,7 +125,7 @@ def binomial(
     Guarantee: if n >= 0 is whole and 0 <= p <= 1 is rational, every count has exactly its binomial probability.
     Textbook: S2.4.
     """
-    coins, chance, source = whole(n=n), probability(p=p), entropy or system_entropy()
+    coins, chance, source = whole(n=n), probability(p=p), chosen(entropy)
     one = partial(binomial_count, coins, chance, source)
     if size is None:
         return one()

@@ -122,6 +122,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_SYSTEM.forget)
 
 
+def chosen(entropy: Entropy | None) -> Entropy:
+    """The source that was handed in, or the system's if none was."""
+    if entropy is None:
+        return _SYSTEM
+    if not isinstance(entropy, Entropy):
+        raise InvalidParameter("entropy", entropy, allowed="a source of random bits such as system_entropy()")
+    return entropy
+
+
 def system_entropy() -> Entropy:
     """The process-wide source of random bits, safe under threads, fork and spawn. It takes no seed.
 

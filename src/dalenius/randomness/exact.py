@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dalenius.privacy.numbers import Number, not_negative, probability, whole
 from dalenius.privacy.reals import ball, precise
 from dalenius.randomness.arrays import Size, collected, filled
-from dalenius.randomness.entropy import Entropy, system_entropy
+from dalenius.randomness.entropy import Entropy, chosen
 
 Real: TypeAlias = Callable[[], arb]
 """A real number, as a function that encloses it at the working precision."""
@@ -104,7 +104,7 @@ def bernoulli(p: Number, size: Size | None = None, *, entropy: Entropy | None = 
 
     Guarantee: if 0 <= p <= 1 is rational, each draw is True with probability p, to the last bit.
     """
-    chance, source = probability(p=p), entropy or system_entropy()
+    chance, source = probability(p=p), chosen(entropy)
     flip = partial(coin, chance.numerator, chance.denominator, source)
     return flip() if size is None else flips(size, (lambda: ball(chance)), source)
 
@@ -120,7 +120,7 @@ def bernoulli_exp(x: Number, size: Size | None = None, *, entropy: Entropy | Non
     Reference: Canonne, Kamath & Steinke 2020 (arXiv:2004.00010), Algorithm 1 states the law; here a revealed
     uniform number is compared with an enclosure of exp(-x).
     """
-    rate, source = not_negative(x=x), entropy or system_entropy()
+    rate, source = not_negative(x=x), chosen(entropy)
     if size is None:
         return coin_exp(rate.numerator, rate.denominator, source)
     return flips(size, partial(exp_minus, rate.numerator, rate.denominator), source)
@@ -148,7 +148,7 @@ def uniform_below(n: int, size: None = None, *, entropy: Entropy | None = None) 
 def uniform_below(n: int, size: Size, *, entropy: Entropy | None = None) -> NDArray[np.int64]: ...
 def uniform_below(n: int, size: Size | None = None, *, entropy: Entropy | None = None) -> int | NDArray[Any]:
     """A uniform integer in 0, ..., n - 1, once or in an array of `size` draws (of Python integers if n > 2^63)."""
-    bound, source = whole(1, n=n), entropy or system_entropy()
+    bound, source = whole(1, n=n), chosen(entropy)
     if size is None:
         return source.below(bound)
     if bound > 1 << 63:

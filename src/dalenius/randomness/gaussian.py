@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dalenius.privacy.numbers import Number, positive
 from dalenius.privacy.reals import ball
 from dalenius.randomness.arrays import Size, collected
-from dalenius.randomness.entropy import Entropy, system_entropy
+from dalenius.randomness.entropy import Entropy, chosen
 from dalenius.randomness.exact import coin_exp
 from dalenius.randomness.laplace import laplace_noise
 from dalenius.randomness.tables import Cells, Integers, draws
@@ -103,7 +103,7 @@ def discrete_gaussian(
     Reference: Canonne, Kamath & Steinke 2020 (arXiv:2004.00010), Algorithm 3.
     Textbook: S2.2, S2.4.
     """
-    exact, source = positive(variance=variance), entropy or system_entropy()
+    exact, source = positive(variance=variance), chosen(entropy)
     one = partial(gaussian_noise, exact.numerator, exact.denominator, source)
     if size is None:
         return one()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dalenius.privacy.numbers import Number, positive
 from dalenius.randomness.arrays import Size, collected
-from dalenius.randomness.entropy import Entropy, system_entropy
+from dalenius.randomness.entropy import Entropy, chosen
 from dalenius.randomness.exact import coin
 
 
@@ -59,6 +59,6 @@ def discrete_cauchy(scale: Number, size: Size | None = None, *, entropy: Entropy
     Reference: Nissim, Raskhodnikova & Smith 2007, admissible noise for smooth sensitivity, here on the integers.
     Textbook: S2.4.
     """
-    exact, source = positive(scale=scale), entropy or system_entropy()
+    exact, source = positive(scale=scale), chosen(entropy)
     one = partial(cauchy_noise, exact.numerator, exact.denominator, source)
     return one() if size is None else collected(size, one)

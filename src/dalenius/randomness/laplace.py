@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dalenius.privacy.numbers import Number, positive
 from dalenius.privacy.reals import ball
 from dalenius.randomness.arrays import Size, collected
-from dalenius.randomness.entropy import Entropy, system_entropy
+from dalenius.randomness.entropy import Entropy, chosen
 from dalenius.randomness.exact import coin_exp, exp_minus
 from dalenius.randomness.tables import Cells, draws, refined_cell
 
@@ -114,7 +114,7 @@ def geometric(x: Number, size: Size | None = None, *, entropy: Entropy | None = 
     Reference: Canonne, Kamath & Steinke 2020 (arXiv:2004.00010), Algorithm 2, lines that draw a geometric number.
     Textbook: S2.4.
     """
-    scale, source = 1 / positive(x=x), entropy or system_entropy()
+    scale, source = 1 / positive(x=x), chosen(entropy)
     one = partial(geometric_steps, scale.numerator, scale.denominator, source)
     if size is None:
         return one()
@@ -135,7 +135,7 @@ def discrete_laplace(scale: Number, size: Size | None = None, *, entropy: Entrop
     (arXiv:2004.00010), Algorithm 2.
     Textbook: S2.2, S2.4.
     """
-    exact, source = positive(scale=scale), entropy or system_entropy()
+    exact, source = positive(scale=scale), chosen(entropy)
     one = partial(laplace_noise, exact.numerator, exact.denominator, source)
     if size is None:
         return one()

@@ -9,7 +9,7 @@ The work depends on the number of candidates and not on which of them is chosen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -19,7 +19,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from dalenius.errors import InvalidParameter, UnusableValue
+from dalenius.errors import UnusableValue
 from dalenius.privacy.numbers import Number, not_negative, positive
 from dalenius.privacy.reals import ball, precise
 from dalenius.randomness.entropy import Entropy
@@ -67,6 +67,8 @@ def exponential_coins(scores: Scores, rate: Number, entropy: Entropy) -> NDArray
 
 def integer_scores(scores: Scores) -> NDArray[Any]:
     """The scores of at least one candidate as an array of int64, or of Python integers where those are too large."""
+    if not isinstance(scores, Iterable) or isinstance(scores, str | bytes):
+        raise UnusableValue("scores", type(scores), allowed="a list, one score for each candidate")
     values = integer_array(scores if isinstance(scores, np.ndarray) else list(scores))
     if values.ndim != 1:
         raise UnusableValue("scores", f"{values.ndim}-dimensional", allowed="a list, one score for each candidate")
@@ -106,13 +108,9 @@ def _powers(rate: Fraction) -> _Powers:
 
 
 def _column(step: Fraction, count: int) -> Estimates:
-    while True:
-        with precise(128):
-            unit = ball(step)
-            entries = [(-unit * digit).exp() for digit in range(count)]
-        # The working precision belongs to the whole process: another thread may have lowered it in between.
-        if all(entry.rel_accuracy_bits() >= 64 for entry in entries):
-            return np.array([float(entry) for entry in entries])
+    with precise(128):
+        unit = ball(step)
+        return np.array([float((-unit * digit).exp()) for digit in range(count)])
 
 
 def _estimates(gaps: NDArray[Any], rate: Fraction) -> Estimates:
@@ -144,7 +142,7 @@ def _with_base(values: NDArray[Any], rate: Fraction, base: Sequence[Number], ent
     shares = [not_negative(base=share) for share in base]
     kept = [index for index, share in enumerate(shares) if share]
     if len(shares) != len(values) or not kept:
-        raise InvalidParameter(
+        raise UnusableValue(
             "base", f"{len(kept)} positive of {len(shares)}", allowed=f"{len(values)} numbers, not all 0"
         )
     number = {share: kind for kind, share in enumerate(dict.fromkeys(shares[index] for index in kept))}

@@ -57,7 +57,7 @@ def test_a_pure_budget_is_a_cap_on_epsilon() -> None:
     rectangle = Rectangle.of(Budget("1.5"))
     assert rectangle.cap == Amount(divergence=15 * 10**14, order=None)
     assert str(Budget("1.5")) == "epsilon = 1.5"
-    assert str(Budget(3, "1e-9")) == "epsilon = 3, delta = 1e-09"
+    assert str(Budget(3, "1e-9")) == "epsilon = 3, delta = 1e-9"
 
 
 def test_order_and_events_can_be_set() -> None:

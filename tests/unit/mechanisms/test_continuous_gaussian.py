@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -17,6 +19,9 @@ from dalenius.mechanisms.continuous_gaussian import (
     gaussian_epsilon,
     gaussian_variance,
 )
+from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.privacy.neighbours import Replace
 from dalenius.privacy.sensitivity import Sensitivity
 
 oracle = mpmath.mp.clone()
@@ -133,6 +138,32 @@ def test_the_gaussian_of_the_notes_is_flagged(target: str, real: float, factor: 
 def test_the_notes_formula_with_its_factor_two_meets_the_target(target: str) -> None:
     variance = 2 * variance_of(notes(1, oracle.mpf(target)))
     assert gaussian_delta(sensitivity=1, variance=variance, epsilon=1) <= Fraction(target)
+
+
+@pytest.mark.textbook("S4.7")
+def test_the_error_of_d_means_grows_like_d_by_laplace_noise_and_like_the_root_of_d_by_gaussian_noise() -> None:
+    """d means of n rows in [0, 1]: d / (n epsilon) against sqrt(d ln(1 / delta)) / (n epsilon), as standard errors."""
+    n, epsilon, dimensions = 1000, Fraction(1, 2), (4, 16, 64, 256)
+
+    def laplace(d: int) -> float:
+        moves = Sensitivity.sparse(coordinates=d, each=1)
+        noise = DiscreteLaplace.calibrated(sensitivity=moves, epsilon=epsilon, neighbours=Replace())
+        return float(noise.law.variance()) ** 0.5 / n
+
+    def gauss(d: int, delta: str = "1e-6") -> float:
+        moves = Sensitivity.sparse(coordinates=d, each=1)
+        noise = DiscreteGaussian.calibrated(sensitivity=moves, epsilon=epsilon, delta=delta, neighbours=Replace())
+        return float(noise.law.variance()) ** 0.5 / n
+
+    for few, many in pairwise(dimensions):
+        assert laplace(many) / laplace(few) == pytest.approx(4, rel=0.01)
+        assert gauss(many) / gauss(few) == pytest.approx(2, rel=0.01)
+    assert laplace(16) == pytest.approx(2**0.5 * 16 / (n * epsilon), rel=0.01)
+    for delta in ("1e-4", "1e-6", "1e-12"):
+        constant = gauss(16, delta) / (4 * math.log(1 / float(delta)) ** 0.5 / (n * float(epsilon)))
+        assert 1 < constant < 2**0.5  # the notes have 1, and with the factor that they lost sqrt(2)
+    assert laplace(4) < gauss(4)
+    assert laplace(256) > 5 * gauss(256)
 
 
 @pytest.mark.parametrize("bad", [0, -1, "nan", float("inf")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import mpmath
 import pytest
 from flint import arb
 from hypothesis import given
@@ -121,6 +122,42 @@ def test_probabilities_of_three_neighbouring_scores() -> None:
     law = ExponentialMechanism(rate=Fraction(1), neighbours=AddRemove()).probabilities([0, 1, 2])
     assert is_law(law)
     assert [round(float(p), 3) for p in law] == [0.09, 0.245, 0.665]
+
+
+def gumbel_argmax(scores: list[int], rate: Fraction, base: list[int]) -> list[mpmath.mpf]:
+    """The law of the arg-max of scores with Gumbel noise of scale 1 / rate, integrated over the winning value.
+
+    A base weight w counts as w copies of a candidate. Density and distribution function are those of the noise:
+    e^-(z + e^-z) and e^-(e^-z), with z in units of the scale.
+    """
+    units = mpmath.mpf(rate.numerator) / rate.denominator
+
+    def wins(index: int, level: mpmath.mpf) -> mpmath.mpf:
+        own = level - units * scores[index]
+        below = mpmath.fsum(
+            (share - (other == index)) * mpmath.exp(-(level - units * score))
+            for other, (share, score) in enumerate(zip(base, scores, strict=True))
+        )
+        return base[index] * mpmath.exp(-(own + mpmath.exp(-own))) * mpmath.exp(-below)
+
+    centre = float(units * max(scores))
+    cuts = [centre + step for step in (-6, -2, 0, 2, 5, 10, 20, 60)]  # less than e^-60 is outside
+    return [mpmath.quad(lambda level, i=index: wins(i, level), cuts) for index in range(len(scores))]
+
+
+@pytest.mark.textbook("S5.2", "S2.4")
+@pytest.mark.parametrize(
+    ("scores", "rate", "base"),
+    [([0, 1, 2], 1, [1, 1, 1]), ([4, 0, 3, 3], "1/2", [1, 1, 1, 1]), ([0, 2], "1/3", [3, 1])],
+)
+def test_the_largest_of_scores_with_gumbel_noise_has_the_law_of_the_exponential_mechanism(
+    scores: list[int], rate: int | str, base: list[int]
+) -> None:
+    law = ExponentialMechanism(rate=Fraction(rate), neighbours=Replace(), base=base).probabilities(scores)
+    noisy = gumbel_argmax(scores, Fraction(rate), base)
+    assert [float(p) for p in law] == pytest.approx([float(p) for p in noisy], abs=1e-12)
+    wrong = gumbel_argmax(scores, Fraction(rate) * Fraction(9, 10), base)
+    assert max(abs(float(p) - float(q)) for p, q in zip(law, wrong, strict=True)) > 1e-3
 
 
 @pytest.mark.textbook("S5.3")

@@ -129,6 +129,12 @@ def test_every_row_has_an_answer() -> None:
         lambda: Cumulative(()),
         lambda: Marginals(0),
         lambda: Total(2, 1),
+        lambda: Total(1, float("nan")),  # type: ignore[arg-type]
+        lambda: Total(float("-inf"), 1),  # type: ignore[arg-type]
+        lambda: Total(0, 1.5),  # type: ignore[arg-type]
+        lambda: Total(False, True),
+        lambda: Histogram("Oslo"),  # type: ignore[arg-type]
+        lambda: Histogram(5),  # type: ignore[arg-type]
         lambda: joint_sensitivity(),
         lambda: joint_sensitivity(-1),
     ],

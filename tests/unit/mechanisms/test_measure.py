@@ -86,7 +86,7 @@ def test_neighbours_that_differ_are_refused_and_cost_nothing(
     watch, exact = watched(neighbours=value)
     laplace = DiscreteLaplace.calibrated(sensitivity=1, epsilon="0.1", neighbours=mechanism)
     allowance = budget(neighbours=purse).allow(COUNT.loss(sensitivity=1))
-    with pytest.raises(NeighbourMismatch, match="nothing was run or charged"):
+    with pytest.raises(NeighbourMismatch, match="this call ran and charged nothing"):
         measure(laplace, exact, allowance, SeededEntropy(1))
     assert watch.opened == 0
     assert allowance.left.divergence == 10**14
@@ -123,6 +123,19 @@ def test_a_value_from_a_row_is_never_in_the_error_about_its_type() -> None:
     with pytest.raises(InvalidParameter, match="integer") as caught:
         measure(COUNT, Exact(4242.5, sensitivity=1, neighbours=ROWS), allowance, SeededEntropy(1))  # type: ignore[type-var]
     assert "4242" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("wrong", [None, 5, "abc", Filter, []])
+def test_a_wrong_argument_is_refused_before_anything_is_charged(place: int, wrong: object) -> None:
+    watch, exact = watched()
+    allowance = budget().allow(COUNT.loss(sensitivity=1))
+    arguments: list[object] = [COUNT, exact, allowance, SeededEntropy(1)]
+    arguments[place] = wrong
+    with pytest.raises(InvalidParameter, match="nothing was run or charged"):
+        measure(*arguments)  # type: ignore[arg-type]
+    assert watch.opened == 0
+    assert allowance.left.divergence == 10**14
 
 
 def test_the_charge_comes_before_any_randomness() -> None:

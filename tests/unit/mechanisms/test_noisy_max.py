@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from checks import SeededEntropy
 from choices import RELATIONS, ROUNDING, changes, grid, is_law, losses, remembered, shifted, worst_loss
 from dalenius.errors import InvalidParameter, MissingNeighbours, TheoremDoesNotApply
+from dalenius.mechanisms.exponential import ExponentialMechanism
 from dalenius.mechanisms.noisy_max import NoisyMax, noisy_scores, union_error
+from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import lower, precise, upper
@@ -113,11 +115,23 @@ def test_the_rarer_of_two_conditions_wins_if_its_noise_leads_by_the_gap(gap: int
 
 
 @pytest.mark.textbook("S5.6")
-def test_the_curves_of_best_of_two_cross_as_in_the_textbook_example() -> None:
-    """Laplace noise of scale 1 / epsilon: exp(-c epsilon)(1 + c epsilon / 2) / 2 for small epsilon."""
-    scale, gap = Fraction(50), 200
-    wrong = float(NoisyMax(scale=scale, neighbours=AddRemove()).probabilities([0, gap])[0])
-    assert wrong == pytest.approx(math.exp(-4) * 3 / 2, rel=0.01)
+@pytest.mark.parametrize("relation", RELATIONS, ids=str)
+def test_the_curves_of_best_of_two_are_the_stated_ones_and_do_not_cross(relation: Neighbours) -> None:
+    """At a small epsilon, with x = gap epsilon (half of it for scores that are not monotone), the rarer wins with
+    probability e^-x (1 + x/2) / 2 by Laplace noise, 1 / (1 + e^x) by the exponential mechanism and e^-x / 2 by permute
+    and flip, and this is their order at every gap."""
+    epsilon, slope = Fraction(1, 20), Fraction(1) if relation == AddRemove("row") else Fraction(1, 2)
+    mechanisms = [
+        kind.calibrated(sensitivity=COUNTS[relation], epsilon=epsilon, neighbours=relation)
+        for kind in (NoisyMax, ExponentialMechanism, PermuteAndFlip)
+    ]
+    for gap in (10, 40, 80, 160):
+        x = float(gap * epsilon * slope)
+        noisy, tilted, flipped = (float(mechanism.probabilities([0, gap])[0]) for mechanism in mechanisms)
+        assert noisy == pytest.approx(math.exp(-x) * (1 + x / 2) / 2, rel=0.04)
+        assert tilted == pytest.approx(1 / (1 + math.exp(x)), rel=1e-12)
+        assert flipped == pytest.approx(math.exp(-x) / 2, rel=1e-12)
+        assert noisy > tilted > flipped
 
 
 @pytest.mark.textbook("S5.1")
@@ -147,7 +161,12 @@ def test_the_most_common_condition_is_found_although_everybody_has_many() -> Non
     conditions = [400, 380, 90, 30]
     mechanism = calibrated(AddRemove("row"))
     assert mechanism.error("0.01", candidates=4) < 20
-    assert mechanism.release(conditions, SeededEntropy(5)) == 0
+    law = mechanism.probabilities(conditions)
+    assert lower(law[0]) > Fraction(99, 100)
+    assert upper(law[1]) < Fraction(1, 10**7)
+    close = mechanism.probabilities([400, 399, 90, 30])  # a lead of one is not enough
+    assert lower(close[1]) > Fraction(1, 6)
+    assert upper(close[2]) < Fraction(1, 10**30)
 
 
 def test_only_the_index_leaves() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import mpmath
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from checks import SeededEntropy
 from dalenius.errors import InvalidParameter, MissingNeighbours, NeighbourMismatch
+from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.randomized_response import CoinResponse, RandomizedResponse, Response
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove, Replace
@@ -128,6 +129,28 @@ def test_the_standard_error_for_yes_and_no_is_that_of_the_formula(epsilon: Fract
     formula = oracle.exp(e / 2) / ((oracle.exp(e) - 1) * oracle.sqrt(n))
     reports = np.zeros(n, dtype=np.int64) if n < 1000 else np.arange(n) % 2
     assert response(epsilon).estimate(reports).standard_errors == pytest.approx([float(formula)] * 2)
+
+
+@pytest.mark.textbook("S4.2")
+@pytest.mark.parametrize("epsilon", ["1/10", "1/2", "1"])
+def test_a_share_costs_root_n_more_by_randomized_response_than_by_a_trusted_curator(epsilon: str) -> None:
+    """Standard errors 1 / (epsilon sqrt(n)) against sqrt(2) / (epsilon n), both from exact variances."""
+    size, sizes = float(Fraction(epsilon)), [100, 10_000, 1_000_000]
+
+    def local(n: int) -> float:
+        return float(response(epsilon).estimate(np.zeros(n, dtype=np.int64)).standard_errors[1])
+
+    def trusted(n: int) -> float:
+        noise = DiscreteLaplace.calibrated(sensitivity=1, epsilon=epsilon, neighbours=Replace())
+        return float(noise.law.variance()) ** 0.5 / n
+
+    for n in sizes:
+        assert local(n) == pytest.approx(1 / (size * n**0.5), rel=size**2 / 20)
+        assert trusted(n) == pytest.approx(2**0.5 / (size * n), rel=size**2 / 20)
+        assert local(n) / trusted(n) == pytest.approx((n / 2) ** 0.5, rel=size**2 / 10)
+    for few, many in pairwise(sizes):
+        assert local(few) / local(many) == pytest.approx((many / few) ** 0.5)
+        assert trusted(few) / trusted(many) == pytest.approx(many / few)
 
 
 def test_the_standard_error_for_many_choices_follows_the_shares() -> None:

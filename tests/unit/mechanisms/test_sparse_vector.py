@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given
@@ -365,6 +365,24 @@ def test_the_slides_algorithm_breaks_its_claim_and_ours_keeps_it() -> None:
         assert abs(upper(below[1] - kept)) < Fraction(1, 10**30)
     assert optimal_delta(epsilon=1 / scale, count=asked, target_epsilon=1) > 100 * Fraction(1, 10**3)
     assert to_delta(sparse(1, 1, "1e-3").loss(sensitivity=1), epsilon=1) <= Fraction(1, 10**3)
+
+
+@pytest.mark.textbook("S8.4")
+def test_noise_grows_with_the_root_of_the_number_of_positives_and_not_in_proportion() -> None:
+    """The slides say "linear in k" of a sigma that is a root of k; so is ours with a delta, and linear without."""
+    log = math.log(2 / 1e-6)
+    cutoffs = (100, 400, 1600)
+
+    def slides(k: int) -> float:
+        return 8 * math.sqrt(2 * log * (4 * k + log))
+
+    def ours(k: int, delta: str | int) -> float:
+        return float(sparse(k, 1, delta).rounds.query_scale)
+
+    for few, many in pairwise(cutoffs):
+        assert slides(many) / slides(few) == pytest.approx(2, rel=0.02)
+        assert ours(many, "1e-6") / ours(few, "1e-6") == pytest.approx(2, rel=0.02)
+        assert ours(many, 0) / ours(few, 0) == pytest.approx(4)
 
 
 # Accuracy

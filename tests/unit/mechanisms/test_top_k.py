@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache
-from itertools import accumulate, permutations
 
 import pytest
 from flint import arb
@@ -13,7 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checks import SeededEntropy
-from choices import RELATIONS, ROUNDING, Scores, changes, grid, is_law, losses, remembered, shifted, worst_loss
+from choices import (
+    RELATIONS,
+    ROUNDING,
+    Scores,
+    changes,
+    grid,
+    is_law,
+    losses,
+    one_shot_chance,
+    one_shot_law,
+    remembered,
+    shifted,
+    worst_loss,
+)
 from dalenius.accounting.amounts import DIVERGENCE_UNIT
 from dalenius.accounting.composition import repeated
 from dalenius.accounting.conversion import to_approximate, to_pure
@@ -23,9 +34,9 @@ from dalenius.mechanisms.noisy_max import NoisyMax
 from dalenius.mechanisms.top_k import OneShotTopK, TopK, each_round
 from dalenius.privacy.losses import BoundedRange, LaplaceDP, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
-from dalenius.privacy.reals import precise, upper
+from dalenius.privacy.reals import upper
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.randomness.laws import DiscreteLaplaceLaw, LaplaceSumLaw
+from dalenius.randomness.laws import LaplaceSumLaw
 
 EPSILON = Fraction(1)
 COUNTS = {AddRemove("row"): Sensitivity(linf=1, monotone=True), Replace("row"): Sensitivity(linf=1)}
@@ -38,43 +49,6 @@ def peeling(neighbours: Neighbours, k: int = 2) -> TopK:
 
 def one_shot(neighbours: Neighbours, k: int = 2) -> OneShotTopK:
     return OneShotTopK.calibrated(k=k, sensitivity=COUNTS[neighbours], epsilon=EPSILON, neighbours=neighbours)
-
-
-def one_shot_law(mechanism: OneShotTopK, scores: Scores) -> dict[Scores, arb]:
-    """The exact law of the ordered list, by summing over the values of the noisy scores."""
-    lists = permutations(range(len(scores)), mechanism.k)
-    return {listed: one_shot_chance(mechanism, listed, scores) for listed in lists}
-
-
-@cache
-def pmf(scale: Fraction, noise: int) -> arb:
-    return DiscreteLaplaceLaw(scale).pmf(noise)
-
-
-@cache
-def cdf(scale: Fraction, noise: int) -> arb:
-    return DiscreteLaplaceLaw(scale).cdf(noise)
-
-
-def one_shot_chance(mechanism: OneShotTopK, listed: Scores, scores: Scores) -> arb:
-    reach = int(70 * mechanism.scale) + 1
-    levels = range(min(scores) - reach, max(scores) + reach + 1)
-    with precise():
-
-        def below(rival: int, own: int, level: int) -> arb:  # of equals the first comes first
-            return cdf(mechanism.scale, level - scores[rival] - (rival < own))
-
-        last = listed[-1]
-        chain = [pmf(mechanism.scale, level - scores[last]) for level in levels]
-        for rival in set(range(len(scores))) - set(listed):
-            chain = [part * below(rival, last, level) for part, level in zip(chain, levels, strict=True)]
-        for own, behind in zip(listed[-2::-1], listed[:0:-1], strict=True):
-            so_far = list(accumulate(chain))
-            usable = [arb(0), *so_far[:-1]] if behind < own else so_far
-            chain = [
-                pmf(mechanism.scale, level - scores[own]) * part for part, level in zip(usable, levels, strict=True)
-            ]
-        return sum(chain, arb(0, 2 * len(scores) * cdf(mechanism.scale, -reach)))
 
 
 @pytest.mark.textbook("S5.8")

@@ -110,6 +110,21 @@ def test_about_n_squared_queries_at_a_part_of_n_and_about_n_below_the_sampling_e
 
 
 @pytest.mark.textbook("S6.10")
+@pytest.mark.parametrize(("error", "queries"), [(Fraction(1), 2), (Fraction(1, 2), 1)])
+def test_the_limits_are_approached_from_below_at_errors_of_smaller_order(error: Fraction, queries: int) -> None:
+    """At an error of n^a / ln n, which is o(n^a), the number of queries is n^(2a) divided by powers of ln n only: its
+    exponent rises towards 2 a, and stays below it."""
+    exponents = []
+    for digits in (20, 40, 80, 160):
+        allowed = Fraction(10 ** int(digits * error), 2 * digits)
+        count = most_queries(error=allowed, **PARAMETERS)
+        exponents.append(math.log10(count) / digits)
+    assert exponents == sorted(exponents)
+    assert exponents[0] < exponents[-1] < queries
+    assert exponents[-1] > queries - 0.1
+
+
+@pytest.mark.textbook("S6.10")
 def test_no_query_fits_a_tiny_error_and_the_theorem_keeps_to_small_epsilon() -> None:
     assert most_queries(error="0.001", **PARAMETERS) == 0
     with pytest.raises(TheoremDoesNotApply, match="epsilon below 1"):

@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dalenius.errors import InvalidParameter, MissingNeighbours, SealedValue
+from dalenius.errors import InvalidParameter, MissingNeighbours, NeighbourMismatch, SealedValue
+from dalenius.mechanisms.histogram import Histogram
 from dalenius.privacy.exact import Exact
-from dalenius.privacy.neighbours import AddRemove
+from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.sensitivity import Sensitivity
 
 SECRET = 424242
@@ -103,6 +104,15 @@ def test_a_vector_must_say_in_which_norm_it_is_bounded(value: object) -> None:
     with pytest.raises(InvalidParameter, match=r"Sensitivity\(l1=1\)"):
         Exact(value, sensitivity=1, neighbours=AddRemove())
     Exact(value, sensitivity=Sensitivity(l1=Fraction(1)), neighbours=AddRemove())
+
+
+def test_a_sensitivity_that_was_stated_for_other_neighbours_is_refused() -> None:
+    cells = Histogram(("a", "b"))
+    with pytest.raises(NeighbourMismatch):
+        Exact([1, 2], sensitivity=cells.sensitivity(AddRemove()), neighbours=Replace())
+    same = Exact([1, 2], sensitivity=cells.sensitivity(AddRemove()), neighbours=AddRemove())
+    with pytest.raises(NeighbourMismatch):
+        same.map(list, sensitivity=cells.sensitivity(Replace()))
 
 
 def test_only_measure_opens_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
 
@@ -16,7 +17,9 @@ from dalenius.privacy.divergences import epsilon_distance, hockey_stick, largest
 from dalenius.privacy.group import group_delta, group_privacy
 from dalenius.privacy.loss_distribution import LossDistribution
 from dalenius.privacy.losses import ZCDP, ApproximateDP, BoundedRange, LaplaceDP, PureDP, RenyiCurve
+from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.odds import log_above
+from dalenius.privacy.worst_case import neighbouring
 
 
 def geometric(count: int, ratio: Fraction, most: int) -> Distribution[int]:
@@ -97,8 +100,25 @@ def test_the_delta_of_a_huge_group_is_one() -> None:
 
 
 @pytest.mark.textbook("S1.8")
-def test_k_copies_of_a_row_are_a_group_of_k() -> None:
-    assert largest_odds(geometric(5, Fraction(1, 2), 9), geometric(0, Fraction(1, 2), 9)) == 2**5
+@pytest.mark.parametrize("relation", [AddRemove(), Replace()], ids=str)
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_a_release_on_k_copies_of_a_database_costs_what_a_group_of_k_pays(relation: Neighbours, copies: int) -> None:
+    """The mechanism pays `loss` for one row of what it is given; it is given every row k times."""
+    ratio = Fraction(1, 2)
+
+    def release(database: Counter[str], times: int) -> Distribution[int]:
+        copied = Counter({row: times * count for row, count in database.items()})
+        return geometric(copied["yes"], ratio, 20)
+
+    def worst(times: int) -> Fraction:
+        pairs = list(neighbouring(universe=("yes", "no"), sizes=range(4), neighbours=relation))
+        assert pairs
+        return max(largest_odds(release(x, times), release(y, times)) for x, y in pairs)
+
+    one = PureDP(Fraction(log_above(worst(1))))
+    group = group_privacy(one, size=copies)
+    assert worst(copies) == worst(1) ** copies
+    assert abs(group.epsilon - log_above(worst(copies))) < Fraction(1, 10**50)
 
 
 @pytest.mark.textbook("S1.8")

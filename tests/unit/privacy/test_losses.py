@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 
 import mpmath
 import pytest
@@ -11,7 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidParameter
+from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.privacy.losses import ZCDP, ApproximateDP, BoundedRange, LaplaceDP, PureDP, RenyiCurve
+from dalenius.privacy.neighbours import AddRemove
 
 ORDERS = st.fractions(Fraction(101, 100), 200)
 EPSILONS = st.fractions(Fraction(1, 1000), 8)
@@ -106,6 +110,26 @@ def test_a_gaussian_has_exactly_the_concentrated_loss() -> None:
         assert abs(divergence(p, moved, alpha) - real(loss.renyi(alpha))) < mpmath.mpf(10) ** -30
 
 
+@pytest.mark.textbook("S1.11")
+def test_the_loss_of_a_gaussian_exceeds_k_times_its_spread_with_probability_about_exp_of_minus_half_k_squared() -> None:
+    """ln P[loss > rho + k sqrt(2 rho)], from the exact law of the noise, is quadratic in k."""
+    mechanism = DiscreteGaussian(Fraction(400), AddRemove())
+    rho = mechanism.loss(sensitivity=1).rho
+
+    def exceeds(k: int) -> float:
+        """A shift by 1 gives outcome z the loss (2 z + 1) / 800, which grows with z."""
+        level = float(rho) + k * math.sqrt(2 * rho)
+        return float(mechanism.law.tail(math.floor((800 * level - 1) / 2) + 1))
+
+    logs = [math.log(exceeds(k)) for k in (2, 4, 8, 16)]
+    for k, log in zip((2, 4, 8, 16), logs, strict=True):
+        assert log <= -(k**2) / 2  # the tail bound of concentrated privacy
+    ratios = [b / a for a, b in pairwise(logs)]
+    assert ratios == sorted(ratios)
+    assert 2.5 < ratios[0] < ratios[-1] < 4
+    assert ratios[-1] > 3.7  # twice as far out, almost four times the exponent
+
+
 def test_a_curve_uses_the_next_higher_order_and_refuses_beyond_its_last() -> None:
     curve = RenyiCurve(((Fraction(8), Fraction(3)), (Fraction(2), Fraction(1))))
     assert (curve.renyi(2), curve.renyi("2.5"), curve.renyi(8)) == (1, 3, 3)
@@ -142,3 +166,8 @@ def test_tiny_losses_keep_their_precision(loss: Callable[[Fraction], PureDP], di
 @pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(10**400, 3), Fraction(1, 10**400), Fraction(10**400)])
 def test_losses_of_every_size_can_be_shown(value: Fraction) -> None:
     assert str(PureDP(value)).startswith("epsilon = ")
+
+
+def test_a_loss_is_never_shown_smaller_than_it_is() -> None:
+    assert str(PureDP(Fraction(8, 27))) == "epsilon = 0.296297"
+    assert str(ApproximateDP("0.1", Fraction(1, 3 * 10**9))) == "epsilon = 0.1, delta = 3.33334e-10"

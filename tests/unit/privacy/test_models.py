@@ -9,8 +9,11 @@ from fractions import Fraction
 import pytest
 
 from checks import SeededEntropy
+from dalenius.accounting.budget import Budget
+from dalenius.accounting.composition import compose
+from dalenius.accounting.filters import Filter
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.losses import Loss
+from dalenius.privacy.losses import Loss, PureDP
 from dalenius.privacy.models import (
     ComputationalDP,
     Continual,
@@ -24,6 +27,7 @@ from dalenius.privacy.models import (
     SyntheticDatabase,
     synopsis_error,
 )
+from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.queries import LinearQuery, intervals
 
 MODELS = (NonInteractive, Interactive, Local, Continual, PanPrivate, SecureEvaluation)
@@ -130,6 +134,11 @@ def test_an_empty_synthetic_database_is_refused() -> None:
 def test_computational_privacy_is_a_label_that_no_account_accepts() -> None:
     label = ComputationalDP(epsilon="0.5", assumption="the hardness of factoring")
     assert not isinstance(label, Loss)
+    ledger = Filter(Budget(100), neighbours=AddRemove())
+    for account in (lambda: compose([PureDP(Fraction(1)), label]), lambda: ledger.charge(label)):  # type: ignore
+        with pytest.raises(InvalidParameter, match="a loss such as PureDP"):
+            account()
+    assert not ledger.spent
     assert str(label) == "computational epsilon = 0.5, if the hardness of factoring holds; not testable"
     with pytest.raises(InvalidParameter):
         ComputationalDP(epsilon=-1, assumption="x")

@@ -54,3 +54,9 @@ def test_bad_bounds_are_refused(bad: object) -> None:
     if bad is not None:
         with pytest.raises(InvalidParameter):
             Sensitivity(l1=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", ["no", 1, None])
+def test_monotone_is_yes_or_no(bad: object) -> None:
+    with pytest.raises(InvalidParameter, match="monotone"):
+        Sensitivity(linf=1, monotone=bad)  # type: ignore[arg-type]

@@ -89,14 +89,26 @@ def test_l1_and_l2_of_a_histogram_under_both_relations() -> None:
 
 
 @pytest.mark.textbook("S3.2")
-def test_the_norms_are_ordered_l2_below_l1_below_root_d_times_l2() -> None:
-    """One text prints the chain of norms scrambled; read the other way round it fails."""
-    scrambled_fails = False
-    for vector in product(range(-2, 3), repeat=3):
-        l1, l2_squared = sum(map(abs, vector)), sum(x * x for x in vector)
-        assert l2_squared <= l1**2 <= len(vector) * l2_squared
-        scrambled_fails |= l1**2 > l2_squared
-    assert scrambled_fails
+@pytest.mark.parametrize("relation", RELATIONS, ids=str)
+def test_the_norms_are_ordered_l2_below_l1_below_root_d_times_l2(relation: Neighbours) -> None:
+    """One text prints the chain of norms scrambled; both ends are met, and read the other way round it fails."""
+    weights = ((1, 0, 0), (1, 1, 1), (2, 1, 0))
+    found = [
+        exact(lambda database, w=row: [w[i] * database[1] for i in range(3)], relation, BITS, 2) for row in weights
+    ]
+    for each in found:
+        assert each.l2_squared <= each.l1**2 <= 3 * each.l2_squared
+    assert found[0].l1 ** 2 == found[0].l2_squared
+    assert found[1].l1 ** 2 == 3 * found[1].l2_squared
+    assert found[2].l1 ** 2 > found[2].l2_squared  # so l1 is not below l2
+    assert found[2].l2_squared > found[2].linf ** 2
+
+
+@pytest.mark.textbook("S3.2")
+def test_a_bound_on_l1_bounds_l2_but_a_bound_on_l2_says_nothing_of_l1() -> None:
+    assert Sensitivity(l1=3).l2_squared == 9
+    assert Sensitivity(l1=3, linf=1).l2_squared == 3
+    assert Sensitivity(l2_squared=9).l1 is None
 
 
 @pytest.mark.textbook("S3.3")

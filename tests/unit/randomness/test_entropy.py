@@ -205,3 +205,10 @@ def test_the_test_above_notices_a_slight_bias() -> None:
     sample = system_entropy().words(4000).view(np.uint8).copy()
     sample[::10] |= 1
     assert byte_p_value(sample) < ALARM
+
+
+def test_long_numbers_are_made_of_different_words() -> None:
+    """A repeat among these words has probability below 2^-45."""
+    numbers = [system_entropy().bits(192) for _ in range(300)]
+    words = [number >> place & ((1 << 64) - 1) for number in numbers for place in (0, 64, 128)]
+    assert len(set(words)) == len(words)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from fractions import Fraction
 
 import numpy as np
@@ -62,22 +61,6 @@ def test_the_margin_notices_an_estimate_that_is_slightly_off(monkeypatch: pytest
     missed = max(misses(40, Fraction(1, 2)))
     selection._powers.cache_clear()
     assert missed > 0
-
-
-def test_tables_are_made_again_if_another_thread_lowered_the_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    bits = iter([20, 30, 128])
-
-    def sabotaged(_: int) -> AbstractContextManager[object]:
-        return precise(next(bits))
-
-    monkeypatch.setattr(selection, "precise", sabotaged)
-    column = selection._column(Fraction(1, 3), 8)
-    with precise():
-        assert all(
-            abs(Fraction(entry) - upper(ball(Fraction(-i, 3)).exp())) < Fraction(1, 2**52)
-            for i, entry in enumerate(column)
-        )
-    assert list(bits) == []
 
 
 def test_a_point_between_weight_and_mass_chooses_nobody() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -276,3 +277,64 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 def test_ten_million_draws_take_less_than_a_gigabyte() -> None:
     peak = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, check=True, text=True)
     assert int(peak.stdout) < 10**9
+
+
+def test_each_bit_of_a_word_is_used_once() -> None:
+    slices, cautious, places = 0xFFFF << 48, int(tables._CAUTIOUS), (1 << tables._LOW) - 1
+    assert slices & cautious == slices & places == cautious & places == 0
+    assert slices | cautious | places == (1 << 64) - 1
+
+
+def one_draw(table: Table, *words: int) -> int:
+    """The draw that these words lead to, all of which must be used."""
+    script, result = Script(*words), np.empty(1, dtype=np.int64)
+    table.fill(result, script)
+    assert script.left == []
+    return int(result[0])
+
+
+@pytest.mark.textbook("S2.2")
+@pytest.mark.parametrize("name", WIDE)
+def test_a_word_that_was_needed_for_the_cell_chooses_neither_the_place_nor_the_coin(name: str) -> None:
+    table = Table(LAWS[name])
+    low, full = int(table._low), (1 << 64) - 1
+    marked = int(np.flatnonzero(table._guide == tables._OPEN)[0])
+    word = (marked << 48) | (0x5A5A5A5A5A5A & ~int(tables._CAUTIOUS))
+    value = int(table._search(np.array([word], dtype=np.uint64), Script())[0])
+    for place in (0, 1, low // 3, low):
+        assert one_draw(table, word, place, full) == value ^ place
+    # A coin of zero rejects every pair but those of exponent zero, and a new word starts again.
+    plain = int(np.flatnonzero(table._guide != tables._OPEN)[7])
+    again = plain << 48 | 1
+    assert one_draw(table, word, low, 0, again) == int(table._guide[plain]) ^ 1
+
+
+@pytest.mark.textbook("S2.2")
+@pytest.mark.parametrize("name", WIDE)
+def test_a_cautious_word_keeps_its_place_and_is_rejected_with_the_stretched_probability(name: str) -> None:
+    cells, table = LAWS[name], Table(LAWS[name])
+    plain = int(np.flatnonzero(table._guide != tables._OPEN)[-1])
+    place = int(table._low)
+    word = plain << 48 | int(tables._CAUTIOUS) | place
+    value = int(table._guide[plain])
+    exponent = cells.rate * cells.exponent(value, place)
+    chance = 32 * -math.expm1(-float(exponent))  # 1/32 of all words are cautious
+    assert 0 < chance < 1
+    edge = int(chance * 2**64)
+    again = plain << 48 | 1
+    spare = 0x123456789  # the place of a marked slice, not used here
+    assert one_draw(table, word, spare, edge + 2**40) == value ^ place
+    assert one_draw(table, word, spare, edge - 2**40, again) == value ^ 1
+
+
+@pytest.mark.textbook("S2.2")
+@pytest.mark.parametrize("name", WIDE)
+def test_a_marked_word_is_rejected_with_the_plain_probability(name: str) -> None:
+    cells, table = LAWS[name], Table(LAWS[name])
+    marked, place = int(np.flatnonzero(table._guide == tables._OPEN)[0]), int(table._low)
+    word = marked << 48 | 0x5A5A5A5A5A5A
+    value = int(table._search(np.array([word], dtype=np.uint64), Script())[0])
+    edge = int(-math.expm1(-float(cells.rate * cells.exponent(value, place))) * 2**64)
+    plain = int(np.flatnonzero(table._guide != tables._OPEN)[7])
+    assert one_draw(table, word, place, edge + 2**40) == value ^ place
+    assert one_draw(table, word, place, edge - 2**40, plain << 48 | 1) == int(table._guide[plain]) ^ 1

@@ -1,0 +1,93 @@
+"""The bounds that a run of the benchmark has to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchmarks.draws import Speed
+from benchmarks.timing import Correlation
+
+Case = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A figure and its bound. A figure that could not be measured is a gap, not a miss."""
+
+    what: str
+    found: float | None
+    bound: float
+    unit: str = ""
+    at_least: bool = False
+
+    @property
+    def missed(self) -> bool:
+        if self.found is None:
+            return False
+        return not (self.found >= self.bound if self.at_least else abs(self.found) <= self.bound)
+
+    @property
+    def figure(self) -> str:
+        if self.found is None:
+            return "–"
+        return f"{self.found:.0f}{self.unit}" if abs(self.found) >= 100 else f"{self.found:.3g}{self.unit}"
+
+    @property
+    def allowed(self) -> str:
+        return f"at {'least' if self.at_least else 'most'} {self.bound:g}{self.unit}"
+
+    @property
+    def verdict(self) -> str:
+        return "not measured" if self.found is None else "MISSED" if self.missed else "kept"
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.figure}, allowed is {self.allowed}"
+
+
+def speed_limits(speeds: Mapping[Case, Speed], opendp: Mapping[Case, float]) -> list[Limit]:
+    """The slowest case beside NumPy, and beside OpenDP's vectors where these were measured."""
+    slow = min(speeds, key=lambda case: speeds[case].ratio)
+    ratios = {case: speeds[case].bulk / rate for case, rate in opendp.items()}
+    near = min(ratios, key=lambda case: ratios[case], default=None)
+    return [
+        Limit(f"10^6 draws beside NumPy, {named(slow)}", speeds[slow].ratio, 0.8, " ×", at_least=True),
+        Limit(f"10^6 draws beside OpenDP, {named(near)}", ratios.get(near), 100, " ×", at_least=True)
+        if near
+        else Limit("10^6 draws beside OpenDP", None, 100, " ×", at_least=True),
+    ]
+
+
+def timing_limits(found: Mapping[Case, Correlation], planted: Correlation) -> list[Limit]:
+    """The cases whose means are farthest from 0; and the planted loop, which must be seen."""
+    plain = max(found, key=lambda case: abs(found[case].plain))
+    clipped = max(found, key=lambda case: abs(found[case].clipped))
+    return [
+        Limit(f"correlation of size and time, plain, {named(plain)}", found[plain].plain, 0.02),
+        Limit(f"correlation of size and time, clipped, {named(clipped)}", found[clipped].clipped, 0.02),
+        Limit("the same, clipped, of a planted loop", planted.clipped, 0.3, at_least=True),
+    ]
+
+
+def process_limits(
+    latencies: Mapping[str, float], memory: Mapping[str, int], starts: Mapping[str, float]
+) -> list[Limit]:
+    """One draw at a new scale, the memory of many, and the import."""
+    return [
+        *(
+            Limit(f"one {law} draw at a scale never used before, median", x * 1e6, 30, " µs")
+            for law, x in latencies.items()
+        ),
+        *(Limit(f"peak memory of 10^7 {law} draws", x / 1e6, 1000, " MB") for law, x in memory.items()),
+        Limit("`import dalenius` beside `import numpy`", starts["Dalenius"] / starts["NumPy"], 1.5, " ×"),
+    ]
+
+
+def named(case: Case) -> str:
+    """A law and its scale, for readers."""
+    return f"{case[0]} {power(case[1])}"
+
+
+def power(scale: int) -> str:
+    digits = len(str(scale)) - 1
+    return f"10^{digits}" if digits > 1 else str(scale)

@@ -1,0 +1,124 @@
+"""The tables of benchmarks/results.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks import peers
+from benchmarks.accuracy import Accuracy
+from benchmarks.draws import Speed
+from benchmarks.limits import Case, Limit, power
+from benchmarks.processes import FIRST_DRAWS
+from benchmarks.timing import Correlation
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [list(head), ["---"] * len(head), *map(list, rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def paragraph(text: str) -> str:
+    """The text in lines of even length."""
+    return textwrap.fill(" ".join(text.split()), 120, break_on_hyphens=False)
+
+
+def rate(value: float | None) -> str:
+    """Draws per second, for readers."""
+    if value is None:
+        return "–"
+    return f"{value / 1e6:.3g} M" if value >= 1e6 else f"{value / 1e3:.3g} k"
+
+
+def speed_section(speeds: Mapping[Case, Speed], others: dict[str, Any]) -> str:
+    rows = []
+    for (law, scale), speed in speeds.items():
+        vector = peers.rate(others, "opendp", law, scale, "bulk")
+        rows.append(
+            [
+                law,
+                power(scale),
+                rate(speed.single),
+                rate(speed.bulk),
+                rate(speed.numpy),
+                f"{speed.ratio:.2f}",
+                rate(peers.rate(others, "opendp", law, scale, "single")),
+                rate(vector),
+                f"{speed.bulk / vector:.0f}" if vector else "–",
+                rate(peers.rate(others, "diffprivlib", law, scale, "single")),
+            ]
+        )
+    head = ["law", "scale", "one at a time", "10^6 at a time", "NumPy float Laplace", "ratio to NumPy",
+            "OpenDP one", "OpenDP vector", "ratio to OpenDP", "diffprivlib one"]  # fmt: skip
+    versions = [f"{name} {others.get(name, {}).get('version', 'not measured')}" for name in ("opendp", "diffprivlib")]
+    software = ", ".join([f"Python {platform.python_version()}", f"NumPy {np.__version__}", *versions])
+    text = f"""{software}; one run, at a load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, so read the ratios.
+    NumPy's float Laplace is the insecure floor: it is neither exact nor from the operating system's entropy; it is
+    measured anew beside each row, and the ratios are those of the printed medians. OpenDP's vectors have 50,000
+    entries, one call each; diffprivlib has no vector call, its geometric noise is float arithmetic, and its discrete
+    Gaussian slows down with the scale. The scale of a Gaussian is its standard deviation."""
+    return f"""# Draws per second
+
+{table(head, rows)}
+
+{paragraph(text)}
+"""
+
+
+def limits_section(limits: Sequence[Limit], starts: Mapping[str, float]) -> str:
+    rows = [[limit.what, limit.figure, limit.allowed, limit.verdict] for limit in limits]
+    rows += [[f"import and first draw, {name}", f"{starts[name] * 1e3:.0f} ms", "–", "–"] for name in FIRST_DRAWS]
+    return f"""## Limits
+
+`make bench` fails if one is missed. Of several cases the worst is named. The last rows are information only: the first
+draw of a fresh process, without the start of Python itself.
+
+{table(["measured", "found", "allowed", "verdict"], rows)}
+"""
+
+
+def timing_section(found: Mapping[Case, Correlation], planted: Correlation) -> str:
+    cases = [(law, power(scale), figures) for (law, scale), figures in found.items()]
+    rows = [
+        [law, scale, *(f"{x:+.4f}" for x in (it.one_run, it.plain, it.clipped)), f"{it.slowest:.1%}"]
+        for law, scale, it in [*cases, ("planted loop", "10", planted)]
+    ]
+    head = ["law", "scale", "one run, plain", "5 runs, plain", "5 runs, clipped", "variance in the slowest 1 %"]
+    beyond = sum(abs(figures.one_run) > 0.02 for figures in found.values())
+    text = f"""A run is 20,000 draws, each timed alone; "5 runs" are means. "Clipped" cuts the slowest 1 % of the times
+    of a run down to its 99 % quantile. The limit of 0.02 binds both means. Their standard deviation is 0.003 without
+    any relation; three times that and more points to a faint one. The limit does not bind the single run, whose
+    standard deviation is 0.007, so that one case in 200 or more passes 0.02 by chance; this time {beyond} of
+    {len(found)} did. Clipping shows a relation in the common times, but hides one that only the slowest 1 % have; the
+    plain mean keeps that one. {_interruptions(planted)}"""
+    return f"""## Correlation of size and time
+
+{table(head, rows)}
+
+{paragraph(text)}
+"""
+
+
+def _interruptions(planted: Correlation) -> str:
+    if planted.slowest < 0.5:
+        return "In this run interruptions do not dominate: the planted loop is seen without clipping too."
+    return f"""In this run interruptions by other processes dominate the plain figures: the slowest 1 % hold
+    {planted.slowest:.1%} of the variance of the planted loop's times, and its correlation shows as {planted.plain:+.2f}
+    plain, {planted.clipped:+.2f} clipped. So a small plain figure alone proves little."""
+
+
+def accuracy_section(found: Iterable[Accuracy]) -> str:
+    rows = [[it.law, str(it.count), str(it.discrete), f"{it.continuous:.2f}"] for it in found]
+    return f"""## Error
+
+{table(["law", "values", "discrete, exact", "continuous"], rows)}
+
+What the noise of all values together exceeds with probability at most 5 %, at sensitivity 1 and ε = 1; the Gaussian at
+δ = 10^-9, each with its least variance. Continuous Laplace is the textbook's ln(values / 0.05) / ε.
+"""
