@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "dalenius"
 FLOORS = [
-    {"errors", "lazy"},
+    {"errors", "lazy", "process"},
     {"privacy"},
     {"randomness", "accounting"},
     {"mechanisms"},

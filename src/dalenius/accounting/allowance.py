@@ -16,7 +16,8 @@ class Allowance:
 
     Guarantee: all that is drawn costs no more than the charge that paid for it, so the ledger that took the charge
     covers whatever is released, adaptively or interleaved with other allowances.
-    Use it in a `with` block, or close it, to give up what is left.
+    Use it in a `with` block, or close it, to give up what is left. `Filter.allow` makes one and charges it; whoever
+    makes one by hand vouches that its amount was charged.
     """
 
     __slots__ = ("_tally", "neighbours")

@@ -33,10 +33,10 @@ class Amount:
 
     def __post_init__(self) -> None:
         for name in ("divergence", "delta"):
-            if whole(0, **{name: getattr(self, name)}) > LARGEST:
-                raise InvalidParameter(
-                    name, getattr(self, name), allowed="at most 2^63 - 1 units; no budget holds more"
-                )
+            units = whole(0, **{name: getattr(self, name)})
+            if units > LARGEST:
+                raise InvalidParameter(name, units, allowed="at most 2^63 - 1 units; no budget holds more")
+            object.__setattr__(self, name, units)  # a Python integer: NumPy's would wrap around when added up
 
     @classmethod
     def covering(cls, *, divergence: Fraction, delta: Fraction, order: Fraction | None) -> Amount:
@@ -64,7 +64,8 @@ class Amount:
         return Amount(divergence=self.divergence - other.divergence, delta=self.delta - other.delta, order=self.order)
 
     def __mul__(self, count: int) -> Amount:
-        return Amount(divergence=self.divergence * count, delta=self.delta * count, order=self.order)
+        times = whole(count=count)
+        return Amount(divergence=self.divergence * times, delta=self.delta * times, order=self.order)
 
     def part(self, share: Fraction) -> Amount:
         """A share of this amount, rounded down."""

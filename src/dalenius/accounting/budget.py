@@ -96,7 +96,10 @@ class Rectangle:
         size = positive(epsilon=epsilon)
         if size > self.budget.epsilon:
             raise InvalidParameter("epsilon", epsilon, allowed=f"at most the budget's {self.budget}")
-        return self.part(share=self._capacity(size) / self._capacity(self.budget.epsilon))
+        capacity = self._capacity(size)
+        if capacity <= 0:
+            raise InvalidParameter("epsilon", epsilon, allowed="large enough for a Rényi order of at most 10^19")
+        return self.part(share=capacity / self._capacity(self.budget.epsilon))
 
     def part(self, *, share: Number) -> Amount:
         """What a share of this budget (0.01 for one percent) buys, rounded down, and at least one unit."""
@@ -108,6 +111,8 @@ class Rectangle:
 
     def share(self, amount: Amount) -> Fraction:
         """The share of this budget that an amount takes: the larger of its two sides. Shares add up."""
+        if amount.order != self.order:
+            raise InvalidParameter("order", amount.order, allowed=f"{self.order}, the order of this budget")
         divergence = Fraction(amount.divergence, self.cap.divergence)
         if not amount.delta:
             return divergence

@@ -91,7 +91,7 @@ def gaussian_variance(*, sensitivity: SensitivityLike, epsilon: Number, delta: N
     """The variance of Gaussian noise for each of `count` adaptive releases that are (epsilon, delta)-DP together.
 
     By zCDP, so it holds for vectors, for integer noise and for any mixture of sensitivities; the exact law of a single
-    scalar release needs about a tenth less (see the Gaussian mechanism).
+    scalar release needs less (see the Gaussian mechanism): 14 % at (1, 1e-5), 9 % at (1, 1e-9).
     """
     size = Sensitivity.of(sensitivity).need("l2_squared", mechanism="the Gaussian mechanism")
     return whole(1, count=count) * size / (2 * largest_rho(epsilon=epsilon, delta=delta))
@@ -107,7 +107,10 @@ def largest_rho(*, epsilon: Number, delta: Number) -> Fraction:
     def rho(order: Fraction) -> Fraction:
         return epsilon_to_renyi(epsilon=target, alpha=order, delta=event) / order
 
-    return rho(best_order(lambda order: -rho(order)))
+    best = rho(best_order(lambda order: -rho(order)))
+    if best <= 0:
+        raise InvalidParameter("epsilon", epsilon, allowed="larger, or delta larger: no order up to 2^65 can meet both")
+    return best
 
 
 def affordable(amount: Amount, loss: Callable[[Fraction], Loss]) -> Fraction:

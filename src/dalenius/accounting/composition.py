@@ -33,8 +33,7 @@ class Composition(Loss):
     parts: tuple[tuple[Loss, int], ...]
 
     def __post_init__(self) -> None:
-        for _, count in self.parts:
-            whole(1, count=count)
+        object.__setattr__(self, "parts", tuple((loss, whole(1, count=count)) for loss, count in self.parts))
 
     @property
     def delta(self) -> Fraction:

@@ -6,15 +6,17 @@ import threading
 from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil
+from typing import Self
 
 from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT
 from dalenius.accounting.budget import EVENT_SHARE
 from dalenius.accounting.composition import parts
 from dalenius.accounting.conversion import known_orders, renyi_to_epsilon, to_pure
-from dalenius.errors import BudgetExceeded, InvalidParameter, TheoremDoesNotApply
+from dalenius.errors import BudgetExceeded, InvalidParameter, MechanismFinished, TheoremDoesNotApply
 from dalenius.privacy.losses import ApproximateDP, Loss, valid_order
 from dalenius.privacy.neighbours import Neighbours, stated
 from dalenius.privacy.numbers import Number, inside_unit
+from dalenius.process import identity
 
 ORDERS = tuple(1 + Fraction(2) ** power for power in range(-1, 11))
 """Orders from 1.5 to 1025: one of them is near the best for every epsilon between about 0.03 and 100."""
@@ -31,7 +33,7 @@ class Odometer:
     Textbook: S6.8.
     """
 
-    __slots__ = ("_events", "_lock", "_pure", "_room", "_sums", "delta", "neighbours")
+    __slots__ = ("_events", "_lock", "_process", "_pure", "_room", "_sums", "delta", "neighbours")
 
     def __init__(
         self, *, delta: Number, neighbours: Neighbours | None = None, orders: Iterable[Number] = ORDERS
@@ -43,10 +45,11 @@ class Odometer:
         self._room = self.delta * (1 - EVENT_SHARE) / len(self._sums)
         self._pure: int | None = 0
         self._events = 0
-        self._lock = threading.Lock()
+        self._lock, self._process = threading.Lock(), identity()
 
     def record(self, loss: Loss) -> None:
         """Add a loss; refused, and not added, where events would pass their part of delta."""
+        self._require_own_process()
         with self._lock:
             events = self._events + sum(count * ceil(part.delta / DELTA_UNIT) for part, count in parts(loss))
             if events * DELTA_UNIT > self.delta * EVENT_SHARE:
@@ -57,6 +60,7 @@ class Odometer:
     @property
     def reading(self) -> ApproximateDP:
         """What holds of everything that was recorded."""
+        self._require_own_process()
         with self._lock:
             sums, pure = self._sums, self._pure
         bounds = [
@@ -66,6 +70,16 @@ class Odometer:
         if pure is not None:
             bounds.append(pure * DIVERGENCE_UNIT)
         return ApproximateDP(min(bounds), self.delta)
+
+    def __copy__(self) -> Self:
+        return self  # a copy would read less than what was spent
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def _require_own_process(self) -> None:
+        if identity() != self._process:
+            raise MechanismFinished("The odometer", because="it was started in another process, which goes on reading")
 
     def _with(self, loss: Loss) -> dict[Fraction, int]:
         """The sums after a loss, at the orders where it is known."""

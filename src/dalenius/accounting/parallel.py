@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from dalenius.accounting.composition import parts
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.privacy.losses import Loss
-from dalenius.privacy.neighbours import Neighbours, Protects, Replace, stated
+from dalenius.privacy.neighbours import Neighbours, Protects, stated
 from dalenius.privacy.numbers import Number, whole
 
 By: TypeAlias = Literal["value", "index", "data"]
@@ -42,7 +42,7 @@ class ParallelLoss(Loss):
     touched: int
 
     def __post_init__(self) -> None:
-        whole(1, touched=self.touched)
+        object.__setattr__(self, "touched", whole(1, touched=self.touched))
 
     @property
     def delta(self) -> Fraction:
@@ -82,5 +82,5 @@ def parallel_composition(losses: Iterable[Loss], *, neighbours: Neighbours | Non
         )
     for loss in each:
         parts(loss)
-    moves = isinstance(relation, Replace) and partition.by == "value"
-    return ParallelLoss(each, touched=2 if moves else 1) if len(each) > 1 else each[0]
+    touched = relation.add_remove_steps if partition.by == "value" else 1
+    return ParallelLoss(each, touched=touched) if len(each) > 1 else each[0]

@@ -37,7 +37,7 @@ class IntegerGaussian:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variance", positive(variance=self.variance))
-        whole(1, sensitivity=self.sensitivity)
+        object.__setattr__(self, "sensitivity", whole(1, sensitivity=self.sensitivity))
 
 
 Use: TypeAlias = Loss | IntegerGaussian

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import replace
 from typing import Self
 
 from dalenius.accounting.amounts import Amount
 from dalenius.errors import BudgetExceeded, InvalidParameter
+from dalenius.process import identity
 
 
 class Tally:
@@ -23,11 +23,11 @@ class Tally:
     def __init__(self, cap: Amount, *, account: str) -> None:
         self.cap, self.account = cap, account
         self._divergence = self._delta = 0
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._lock, self._process = threading.Lock(), identity()
 
     @property
     def spent(self) -> Amount:
-        if os.getpid() != self._process:
+        if identity() != self._process:
             return self.cap
         with self._lock:
             return replace(self.cap, divergence=self._divergence, delta=self._delta)
@@ -48,7 +48,7 @@ class Tally:
             raise BudgetExceeded(account=self.account, asked=amount, left=self.left)
 
     def _taken(self, amount: Amount) -> bool:
-        if os.getpid() != self._process:
+        if identity() != self._process:
             return False
         with self._lock:
             divergence, delta = self._divergence + amount.divergence, self._delta + amount.delta
@@ -59,7 +59,7 @@ class Tally:
 
     def close(self) -> None:
         """Give up what is left."""
-        if os.getpid() == self._process:
+        if identity() == self._process:
             with self._lock:
                 self._divergence, self._delta = self.cap.divergence, self.cap.delta
 

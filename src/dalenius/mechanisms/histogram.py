@@ -88,7 +88,7 @@ class Marginals:
     columns: int
 
     def __post_init__(self) -> None:
-        whole(1, columns=self.columns)
+        object.__setattr__(self, "columns", whole(1, columns=self.columns))
 
     def counts(self, rows: Iterable[Sequence[int]]) -> list[int]:
         """The exact count of each column."""

@@ -41,7 +41,7 @@ class PrefixSearch:
     neighbours: Neighbours
 
     def __post_init__(self) -> None:
-        whole(1, length=self.length)
+        object.__setattr__(self, "length", whole(1, length=self.length))
         object.__setattr__(self, "rate", positive(rate=self.rate))
         stated(self.neighbours)
         if not self.alphabet or len(set(self.alphabet)) < len(self.alphabet):

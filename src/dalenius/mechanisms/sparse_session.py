@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,6 +19,7 @@ from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours, require_same
 from dalenius.privacy.numbers import of_kind
 from dalenius.privacy.sensitivity import SensitivityLike
+from dalenius.process import identity
 from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.integers import integer_array
 from dalenius.randomness.laplace import discrete_laplace
@@ -76,7 +76,7 @@ class Session:
         allowance.draw(terms.loss)
         self._terms, self._prepaid, self._entropy = terms, Prepaid(terms), entropy
         self._left, self._finished = terms.cutoff, ""
-        self._lock, self._process = threading.RLock(), os.getpid()
+        self._lock, self._process = threading.RLock(), identity()
         self.__noise = self._threshold_noise(entropy)
 
     @property
@@ -90,7 +90,7 @@ class Session:
         return bool(self._finished)
 
     def _answered(self, question: Exact[int], threshold: int) -> tuple[bool, int]:
-        if os.getpid() != self._process:  # before the lock, which another thread may hold for ever in a forked process
+        if identity() != self._process:  # before the lock, which another thread may hold for ever in a forked process
             raise MechanismFinished(self._terms.mechanism, because="it was started in another process")
         with self._lock:
             self._refuse(question, threshold)

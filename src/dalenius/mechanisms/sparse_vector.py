@@ -103,7 +103,7 @@ class Sparse:
     cutoff: int
 
     def __post_init__(self) -> None:
-        whole(1, cutoff=self.cutoff)
+        object.__setattr__(self, "cutoff", whole(1, cutoff=self.cutoff))
 
     @classmethod
     def calibrated(

@@ -47,7 +47,7 @@ class TopK:
     neighbours: Neighbours
 
     def __post_init__(self) -> None:
-        whole(1, k=self.k)
+        object.__setattr__(self, "k", whole(1, k=self.k))
         object.__setattr__(self, "rate", positive(rate=self.rate))
         stated(self.neighbours)
 
@@ -130,7 +130,7 @@ class OneShotTopK:
     neighbours: Neighbours
 
     def __post_init__(self) -> None:
-        whole(1, k=self.k)
+        object.__setattr__(self, "k", whole(1, k=self.k))
         object.__setattr__(self, "scale", positive(scale=self.scale))
         stated(self.neighbours)
 

@@ -24,8 +24,7 @@ def count(neighbours: Neighbours | None) -> Sensitivity:
 
     Textbook: S3.4.
     """
-    stated(neighbours)
-    return Sensitivity.of(1)
+    return Sensitivity.of(1).under(neighbours)
 
 
 def bounded_sum(neighbours: Neighbours | None, *, least: Number, most: Number) -> Sensitivity:
@@ -35,7 +34,8 @@ def bounded_sum(neighbours: Neighbours | None, *, least: Number, most: Number) -
     """
     low, high = exact(least=least), exact(most=most)
     width = _width(low, high)
-    return Sensitivity.of(width if isinstance(stated(neighbours), Replace) else max(abs(low), abs(high)))
+    replaces = isinstance(stated(neighbours), Replace)
+    return Sensitivity.of(width if replaces else max(abs(low), abs(high))).under(neighbours)
 
 
 def histogram(neighbours: Neighbours | None) -> Sensitivity:
@@ -52,7 +52,8 @@ def contingency_tables(neighbours: Neighbours | None, *, tables: int) -> Sensiti
     Textbook: S3.4.
     """
     steps = stated(neighbours).add_remove_steps
-    return Sensitivity.sparse(coordinates=steps * whole(1, tables=tables), each=1, monotone=steps == 1)
+    cells = steps * whole(1, tables=tables)
+    return Sensitivity.sparse(coordinates=cells, each=1, monotone=steps == 1, neighbours=neighbours)
 
 
 def average(neighbours: Neighbours | None, *, width: Number, size: int) -> Sensitivity:
@@ -60,7 +61,7 @@ def average(neighbours: Neighbours | None, *, width: Number, size: int) -> Sensi
 
     Textbook: S3.4, S3.1.
     """
-    return Sensitivity.of(not_negative(width=width) / _public_size(neighbours, size))
+    return Sensitivity.of(not_negative(width=width) / _public_size(neighbours, size)).under(neighbours)
 
 
 def covariance(neighbours: Neighbours | None, *, widths: tuple[Number, Number], size: int) -> Sensitivity:
@@ -72,7 +73,7 @@ def covariance(neighbours: Neighbours | None, *, widths: tuple[Number, Number], 
     """
     rows = _public_size(neighbours, size)
     spread = not_negative(width=widths[0]) * not_negative(width=widths[1])
-    return Sensitivity.of(spread * Fraction(rows - 1, rows * rows))
+    return Sensitivity.of(spread * Fraction(rows - 1, rows * rows)).under(neighbours)
 
 
 def order_statistic(neighbours: Neighbours | None, *, least: Number, most: Number) -> Sensitivity:
@@ -80,8 +81,7 @@ def order_statistic(neighbours: Neighbours | None, *, least: Number, most: Numbe
 
     Textbook: S3.4.
     """
-    stated(neighbours)
-    return Sensitivity.of(_width(exact(least=least), exact(most=most)))
+    return Sensitivity.of(_width(exact(least=least), exact(most=most))).under(neighbours)
 
 
 def median(neighbours: Neighbours | None, *, least: Number, most: Number) -> Sensitivity:
@@ -98,9 +98,8 @@ def cluster_centres(neighbours: Neighbours | None, *, centres: int, dimensions: 
     One row can flip which clustering is best, so a fixed part of this is reached for every number of rows.
     Textbook: S3.4.
     """
-    stated(neighbours)
     entries = whole(1, centres=centres) * whole(1, dimensions=dimensions)
-    return Sensitivity.sparse(coordinates=entries, each=not_negative(width=width))
+    return Sensitivity.sparse(coordinates=entries, each=not_negative(width=width)).under(neighbours)
 
 
 def _public_size(neighbours: Neighbours | None, size: int) -> int:

@@ -63,9 +63,9 @@ def kl_divergence(first: Mapping[Outcome, Number], second: Mapping[Outcome, Numb
 
 
 def kl_bound(*, epsilon: Number) -> Fraction:
-    """The most that the KL divergence of an epsilon-DP release can be: epsilon (e^epsilon - 1), rounded up.
+    """The textbook's bound on the KL divergence of an epsilon-DP release: epsilon (e^epsilon - 1), rounded up.
 
-    It is below 2 epsilon^2 for epsilon < 1.
+    It is below 2 epsilon^2 for epsilon < 1. The largest that occurs is epsilon tanh(epsilon / 2).
     Reference: Dwork & Roth 2014, Lemma 3.18.
     Textbook: S7.2.
     """

@@ -107,9 +107,9 @@ class Workload:
         """
         columns = [tuple(query.weights[row] for query in self.queries) for row in self.universe]
         if isinstance(stated(neighbours), AddRemove):
-            return _largest(columns, monotone=True)
+            return _largest(columns, monotone=True).under(neighbours)
         moves = [tuple(a - b for a, b in zip(x, y, strict=True)) for x, y in combinations(columns, 2)]
-        return _largest(moves or [(Fraction(0),)], monotone=len(self) == 1)
+        return _largest(moves or [(Fraction(0),)], monotone=len(self) == 1).under(neighbours)
 
     def average_sensitivity(self, neighbours: Neighbours | None, *, size: int) -> Sensitivity:
         """The exact sensitivity of all averages over `size` rows: that of the sums divided by the size.
@@ -130,7 +130,7 @@ class Workload:
         assert sums.linf is not None
         return Sensitivity(
             l1=sums.l1 / rows, l2_squared=sums.l2_squared / rows**2, linf=sums.linf / rows, monotone=sums.monotone
-        )
+        ).under(neighbours)
 
 
 def _largest(moves: Sequence[tuple[Fraction, ...]], *, monotone: bool) -> Sensitivity:

@@ -77,6 +77,13 @@ class Sensitivity:
             neighbours=neighbours,
         )
 
+    def under(self, neighbours: Neighbours | None) -> Sensitivity:
+        """The same bounds, stated for these neighbours."""
+        relation = stated(neighbours)
+        return Sensitivity(
+            l1=self.l1, l2_squared=self.l2_squared, linf=self.linf, monotone=self.monotone, neighbours=relation
+        )
+
     def need(self, norm: str, *, mechanism: str) -> Fraction:
         """The bound in one norm, or an error that says which mechanism misses it."""
         bound = getattr(self, norm)
@@ -86,6 +93,7 @@ class Sensitivity:
 
     def __mul__(self, steps: int) -> Sensitivity:
         """The sensitivity to `steps` neighbour steps (group privacy, or replace as two add/remove steps)."""
+        steps = whole(1, steps=steps)
         return Sensitivity(
             l1=None if self.l1 is None else steps * self.l1,
             l2_squared=None if self.l2_squared is None else steps * steps * self.l2_squared,

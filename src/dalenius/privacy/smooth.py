@@ -12,10 +12,11 @@ from fractions import Fraction
 from typing import TypeVar
 
 from dalenius.errors import InvalidParameter, UnusableValue
+from dalenius.privacy.databases import all_databases
 from dalenius.privacy.neighbours import Neighbours, stated
 from dalenius.privacy.numbers import Number, exact, inside_unit, positive, whole
 from dalenius.privacy.reals import ball, precise, upper
-from dalenius.privacy.worst_case import change, neighbouring
+from dalenius.privacy.worst_case import change
 
 Row = TypeVar("Row", bound=Hashable)
 
@@ -85,7 +86,9 @@ def smooth_sensitivity(
     Textbook: S3.6.
     """
     factor = _decay(beta, decay)
-    return max((factor**k * exact(profile=value) for k, value in enumerate(profile)), default=Fraction(0))
+    if not profile:
+        raise InvalidParameter("profile", "empty", allowed="the local sensitivities within 0, 1, 2, ... steps")
+    return max(factor**k * exact(profile=value) for k, value in enumerate(profile))
 
 
 def median_smooth_sensitivity(
@@ -109,14 +112,18 @@ def is_smooth_bound(
 ) -> bool:
     """Whether a bound is never below the local sensitivity, nor below decay times its own value at any neighbour.
 
-    Equality is allowed in both, so a constant function has the smooth bound 0. Tries all databases of this size.
+    Equality is allowed in both, so a constant function has the smooth bound 0. Tries all databases of this size with
+    all their neighbours.
     Textbook: S3.6.
     """
-    factor, rows = inside_unit(decay=decay), whole(size=size)
+    factor, rows, relation = inside_unit(decay=decay), whole(size=size), stated(neighbours)
     return all(
-        exact(bound=bound(x)) >= local_sensitivity(function, x, universe=universe, neighbours=neighbours)
-        and exact(bound=bound(x)) >= factor * exact(bound=bound(y))
-        for x, y in neighbouring(universe=universe, sizes=[rows], neighbours=neighbours)
+        exact(bound=bound(x)) >= local_sensitivity(function, x, universe=universe, neighbours=relation)
+        and all(
+            factor * exact(bound=bound(y)) <= exact(bound=bound(x)) <= exact(bound=bound(y)) / factor
+            for y in relation.around(x, tuple(universe))
+        )
+        for x in all_databases(tuple(universe), [rows])
     )
 
 

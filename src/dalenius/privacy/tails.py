@@ -74,9 +74,10 @@ def chernoff_below(*, count: int, mean: Number, deviation: Number) -> Fraction:
 
 
 def azuma_effects(*, effects: Sequence[Number], deviation: Number) -> Fraction:
-    """A bound on P[f >= E f + t] when revealing the i-th variable moves the expected f by at most c_i.
+    """A bound on P[f >= E f + t] when exchanging any variable's value moves the expected f by a known amount at most.
 
-    It is exp(-2 t^2 / sum c_i^2).
+    With c_i the most that exchanging the i-th value for any other one moves it, given the earlier variables, the bound
+    is exp(-2 t^2 / sum c_i^2).
     Reference: Dwork & Roth 2014, Theorem 3.3.
     Textbook: S7.6.
     """

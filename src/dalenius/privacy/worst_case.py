@@ -59,6 +59,7 @@ def global_sensitivity(
         l2_squared=max(sum((entry * entry for entry in move), Fraction(0)) for move in moves),
         linf=max((abs(entry) for move in moves for entry in move), default=Fraction(0)),
         monotone=all(min(move, default=0) >= 0 or max(move, default=0) <= 0 for move in moves),
+        neighbours=neighbours,
     )
 
 
@@ -104,7 +105,10 @@ def worst_delta(
     """
     worst = Fraction(0)
     pairs = list(neighbouring(universe=universe, sizes=sizes, neighbours=neighbours))
-    for parameter in parameters:
+    public = list(parameters)
+    if not pairs or not public:
+        raise InvalidParameter("sizes", "nothing to check", allowed="sizes at which neighbours exist, and a parameter")
+    for parameter in public:
         for first, second in pairs:
             p, q = Distribution.of(mechanism(first, parameter)), Distribution.of(mechanism(second, parameter))
             worst = max(worst, hockey_stick(p, q, odds=odds, epsilon=epsilon))

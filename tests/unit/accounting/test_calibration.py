@@ -28,7 +28,7 @@ from dalenius.accounting.composition import (
 )
 from dalenius.accounting.conversion import to_approximate
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
-from dalenius.privacy.losses import ZCDP, BoundedRange, LaplaceDP, PureDP
+from dalenius.privacy.losses import ZCDP, ApproximateDP, BoundedRange, LaplaceDP, PureDP
 from dalenius.privacy.sensitivity import Sensitivity
 from oracle import DIGITS, parameters, real, sound_and_tight_below, zcdp_epsilon
 
@@ -186,3 +186,14 @@ def test_the_largest_rho_against_the_oracle() -> None:
 @pytest.mark.deep
 def test_the_largest_rho_against_the_oracle_many_times() -> None:
     check_largest_rho(2_000, seed=22)
+
+
+def test_what_is_affordable_fits_the_events_too() -> None:
+    amount = Amount(divergence=10**15, delta=10**10, order=Fraction(8))
+    event = affordable(amount, lambda size: ApproximateDP("0.01", size * Fraction(1, 10**6)))
+    assert event * Fraction(1, 10**6) <= Fraction(1, 10**10)
+
+
+def test_targets_out_of_reach_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="no order"):
+        largest_rho(epsilon="1e-18", delta="1e-100")

@@ -231,3 +231,12 @@ def test_the_oracle_notices_a_figure_rounded_to_the_wrong_side() -> None:
 def test_conversions_against_the_oracle_ten_thousand_times() -> None:
     check_closed_forms(10_000, seed=13)
     check_searches(2_000, seed=14)
+
+
+def test_curves_are_composed_at_orders_that_all_of_them_know() -> None:
+    short = RenyiCurve(((Fraction(2), Fraction(1)), (Fraction(4), Fraction(2))))
+    long = RenyiCurve(((Fraction(2), Fraction(1)), (Fraction(64), Fraction(3))))
+    both = compose([short, long])
+    assert to_approximate(both, delta="1e-6").epsilon == min(
+        renyi_to_epsilon(divergence=both.renyi(order), alpha=order, delta="1e-6") for order in (2, 4)
+    )

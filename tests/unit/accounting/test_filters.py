@@ -211,7 +211,9 @@ class SlowCap(int):
 def race(lock: AbstractContextManager[object]) -> int:
     """How many of 160 charges of one unit succeed in eight threads, where fifty are allowed."""
     budget = pure()
-    budget._tally = Tally(Amount(divergence=SlowCap(50), order=None), account="a race")
+    cap = Amount(divergence=50, order=None)
+    object.__setattr__(cap, "divergence", SlowCap(50))
+    budget._tally = Tally(cap, account="a race")
     budget._tally._lock = lock  # type: ignore[assignment]
     return hammer(budget, PureDP("1e-15"), threads=8, attempts=20)  # type: ignore[arg-type]
 

@@ -8,6 +8,7 @@ import mpmath as mp
 import pytest
 
 from dalenius.accounting.composition import Composition, compose
+from dalenius.accounting.conversion import to_pure
 from dalenius.accounting.parallel import ParallelLoss, Partition, parallel_composition
 from dalenius.errors import InvalidParameter, MissingNeighbours, TheoremDoesNotApply
 from dalenius.privacy.distributions import Distribution
@@ -101,3 +102,9 @@ def test_parallel_releases_compose_with_others() -> None:
     both = compose([inner, inner, ZCDP(Fraction(1, 2))])
     assert isinstance(both, Composition)
     assert both.renyi(3) == 2 * inner.renyi(3) + Fraction(3, 2)
+
+
+def test_parts_that_are_not_pure_are_not_forgotten() -> None:
+    mixed = ParallelLoss((PureDP(Fraction(1)), ZCDP(Fraction(1, 2))), touched=1)
+    with pytest.raises(TheoremDoesNotApply):
+        to_pure(mixed)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
-from dalenius.accounting.amounts import Amount
+from dalenius import process
+from dalenius.accounting.amounts import Amount, price
+from dalenius.accounting.budget import Budget
+from dalenius.accounting.composition import Composition
+from dalenius.accounting.filters import Filter
 from dalenius.accounting.tally import Tally
 from dalenius.errors import BudgetExceeded, InvalidParameter
+from dalenius.privacy.losses import PureDP
+from dalenius.privacy.neighbours import AddRemove
 
 ORDER = Fraction(8)
 
@@ -39,3 +46,22 @@ def test_a_cap_is_rounded_down_on_both_sides() -> None:
     assert (cap.divergence, cap.delta) == (1, 2)
     charge = Amount.covering(divergence=Fraction(11, 10**16), delta=Fraction(21, 10**21), order=ORDER)
     assert (charge.divergence, charge.delta) == (2, 3)
+
+
+def test_numbers_of_numpy_do_not_wrap_around() -> None:
+    purse = Filter(Budget(1), neighbours=AddRemove())
+    purse.charge(PureDP(Fraction(1)))
+    with pytest.raises(BudgetExceeded):
+        purse.allow(Amount(divergence=np.int64(2**63 - 1), order=None))  # type: ignore[arg-type]
+    assert purse.left.divergence == 0
+    many = Composition(((PureDP(Fraction(1)), np.int64(2**49)),))  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="no budget holds more"):
+        price(many, order=None)
+
+
+def test_a_process_number_that_is_used_again_does_not_open_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    purse = tally()
+    monkeypatch.setattr(process, "_forks", [None, None])  # a grandchild, with the number of the first process
+    assert purse.left == Amount(divergence=0, delta=0, order=ORDER)
+    with pytest.raises(BudgetExceeded):
+        purse.take(Amount(divergence=1, order=ORDER))

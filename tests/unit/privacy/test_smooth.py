@@ -164,3 +164,13 @@ def test_parameters_are_checked() -> None:
         median_profile([11], least=0, most=10)
     with pytest.raises(InvalidParameter):
         median([])
+
+
+@pytest.mark.textbook("S3.6")
+def test_bounds_are_checked_across_sizes_too() -> None:
+    """Under add/remove the neighbours have other sizes, and are tried all the same."""
+    parameters = {"decay": "0.5", "universe": (0, 1), "size": 2, "neighbours": AddRemove()}
+    assert not is_smooth_bound(lambda _: 0, lambda x: x[1], **parameters)
+    assert is_smooth_bound(lambda _: 1, lambda x: x[1], **parameters)
+    with pytest.raises(InvalidParameter, match="profile"):
+        smooth_sensitivity([], beta=1)

@@ -10,11 +10,12 @@ from itertools import product
 
 import pytest
 
-from dalenius.errors import InvalidParameter, MissingNeighbours, TheoremDoesNotApply
+from dalenius.errors import InvalidParameter, MissingNeighbours, NeighbourMismatch, TheoremDoesNotApply
 from dalenius.privacy import catalogue
 from dalenius.privacy.databases import rows_of, size
 from dalenius.privacy.distributions import Distribution
 from dalenius.privacy.divergences import max_divergence
+from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.privacy.smooth import median
@@ -245,3 +246,23 @@ def test_a_guarantee_is_the_worst_over_parameters_neighbours_and_events() -> Non
 def test_sizes_without_neighbours_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="at which neighbours exist"):
         global_sensitivity(size, universe=BITS, sizes=[2], neighbours=AddRemove())
+
+
+@pytest.mark.textbook("S1.3")
+def test_a_check_that_would_check_nothing_is_refused() -> None:
+    def printed(x: Counter[int], _: int) -> dict[object, int]:
+        return {tuple(sorted(x.items())): 1}
+
+    with pytest.raises(InvalidParameter, match="nothing to check"):
+        worst_delta(printed, parameters=[0], universe=[0, 1], sizes=[2], neighbours=AddRemove(), epsilon=1)
+    with pytest.raises(InvalidParameter, match="nothing to check"):
+        worst_delta(printed, parameters=[], universe=[0, 1], sizes=[1, 2], neighbours=AddRemove(), epsilon=1)
+    assert worst_delta(printed, parameters=[0], universe=[0, 1], sizes=[1, 2], neighbours=AddRemove(), epsilon=1) == 1
+
+
+@pytest.mark.textbook("S1.2")
+def test_sensitivities_remember_their_neighbours() -> None:
+    for sensitivity in (catalogue.histogram(AddRemove()), catalogue.count(AddRemove())):
+        assert sensitivity.neighbours == AddRemove()
+        with pytest.raises(NeighbourMismatch):
+            Exact([1, 2], sensitivity=sensitivity, neighbours=Replace())
