@@ -82,3 +82,7 @@ def test_bad_input_is_refused() -> None:
         reported_epsilon({BIT: 1}, delta=0)
     with pytest.raises(InvalidParameter):
         IntegerGaussian(Fraction(0))
+
+
+def test_a_laplace_loss_of_many_steps_is_reported_in_full() -> None:
+    assert reported_epsilon({LaplaceDP(Fraction(1), 5): 1}, delta="1e-12") == pytest.approx(1, rel=0.01)
