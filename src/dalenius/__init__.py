@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from dalenius.accounting.budget import Budget as Budget
     from dalenius.accounting.filters import Filter as Filter
     from dalenius.errors import DaleniusError as DaleniusError
+    from dalenius.mechanisms.door import measure as measure
     from dalenius.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
     from dalenius.mechanisms.gaussian import DiscreteGaussian as DiscreteGaussian
     from dalenius.mechanisms.histogram import Histogram as Histogram
     from dalenius.mechanisms.laplace import DiscreteLaplace as DiscreteLaplace
-    from dalenius.mechanisms.measure import measure as measure
     from dalenius.mechanisms.noisy_max import NoisyMax as NoisyMax
     from dalenius.mechanisms.numeric_sparse import NumericSparse as NumericSparse
     from dalenius.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
@@ -70,7 +70,7 @@ __getattr__, __dir__ = names(
         "attacks": "attacks",
         "audit": "audit",
         "errors": "errors",
-        "measure": "mechanisms.measure",
+        "measure": "mechanisms.door",
         "mechanisms": "mechanisms",
         "privacy": "privacy",
         "randomness": "randomness",

@@ -23,6 +23,12 @@ def test_every_name_exists(package: str) -> None:
         module.nothing  # noqa: B018
 
 
+def test_measure_is_the_function_whatever_was_imported_before() -> None:
+    code = "from dalenius.mechanisms import AboveThreshold, measure; print(callable(measure))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
 def test_submodules_load_too() -> None:
     code = "import dalenius as dl; print(dl.privacy.tails.__name__, dl.accounting.reports.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -14,9 +14,9 @@ from dalenius.accounting.budget import Budget
 from dalenius.accounting.filters import Filter
 from dalenius.cli.bars import bar_chart
 from dalenius.errors import MissingExtra
+from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.histogram import Histogram
 from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.measure import measure
 from dalenius.mechanisms.sparse_vector import AboveThreshold
 from dalenius.mechanisms.top_k import TopK
 from dalenius.privacy.exact import Exact

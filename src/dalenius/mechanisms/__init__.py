@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from dalenius.lazy import names
 
 if TYPE_CHECKING:
+    from dalenius.mechanisms.door import Mechanism as Mechanism
+    from dalenius.mechanisms.door import measure as measure
     from dalenius.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
     from dalenius.mechanisms.gaussian import DiscreteGaussian as DiscreteGaussian
     from dalenius.mechanisms.histogram import Cumulative as Cumulative
@@ -13,8 +15,6 @@ if TYPE_CHECKING:
     from dalenius.mechanisms.histogram import Total as Total
     from dalenius.mechanisms.histogram import joint_sensitivity as joint_sensitivity
     from dalenius.mechanisms.laplace import DiscreteLaplace as DiscreteLaplace
-    from dalenius.mechanisms.measure import Mechanism as Mechanism
-    from dalenius.mechanisms.measure import measure as measure
     from dalenius.mechanisms.noisy_max import NoisyMax as NoisyMax
     from dalenius.mechanisms.numeric_sparse import NumericSparse as NumericSparse
     from dalenius.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
@@ -37,7 +37,7 @@ __getattr__, __dir__ = names(
         "ExponentialMechanism": "exponential",
         "Histogram": "histogram",
         "Marginals": "histogram",
-        "Mechanism": "measure",
+        "Mechanism": "door",
         "NoisyMax": "noisy_max",
         "NumericSparse": "numeric_sparse",
         "OneShotTopK": "top_k",
@@ -48,6 +48,6 @@ __getattr__, __dir__ = names(
         "TopK": "top_k",
         "Total": "histogram",
         "joint_sensitivity": "histogram",
-        "measure": "measure",
+        "measure": "door",
     },
 )

@@ -83,6 +83,7 @@ class ExponentialMechanism:
     def shortfall(self, t: Number, *, candidates: int, best: int = 1) -> Fraction:
         """With probability at least 1 - e^-t, the score is above the best one less this; `best` candidates attain it.
 
+        Best among those that can be chosen: candidates of base 0 do not count.
         Reference: Dwork & Roth 2014, Theorem 3.11; with best = 1, Corollary 3.12. With a base measure, the number of
         candidates over the number of best ones becomes the whole measure over the least that the best ones can have.
         """
@@ -91,7 +92,7 @@ class ExponentialMechanism:
             return upper((ball(self._odds(candidates, best)).log() + ball(extra)) / ball(self.rate))
 
     def error(self, beta: Number, *, candidates: int, best: int = 1) -> Fraction:
-        """With probability at least 1 - beta, the chosen score is at most this much below the best one."""
+        """With probability at least 1 - beta, the score is at most this much below the best that can be chosen."""
         return union_shortfall(self._odds(candidates, best), rate=self.rate, beta=beta)
 
     def _odds(self, candidates: int, best: int) -> Fraction:
@@ -100,6 +101,8 @@ class ExponentialMechanism:
             raise InvalidParameter("best", best, allowed=f"at most the {count} candidates")
         if self.base is None:
             return Fraction(count, best)
+        if count != len(self.base):
+            raise InvalidParameter("candidates", count, allowed=f"{len(self.base)}, as many as the base measure has")
         return sum(self.base, Fraction(0)) / (best * min(share for share in self.base if share))
 
 

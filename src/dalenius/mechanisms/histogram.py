@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral
-from typing import TypeVar
+from math import floor
+from numbers import Integral, Real
+from typing import Any, TypeVar
 
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.neighbours import Neighbours, Replace, stated
+from dalenius.privacy.neighbours import Neighbours, Replace, require_same, stated
 from dalenius.privacy.numbers import whole
 from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
 
@@ -39,7 +40,7 @@ class Histogram:
 
     def counts(self, rows: Iterable[Hashable]) -> list[int]:
         """The exact count of each cell, in the order of the cells."""
-        seen = Counter(iter(rows))
+        seen = Counter(row for row in rows if _is_hashable(row))
         return [seen[cell] for cell in self.cells]
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
@@ -66,7 +67,7 @@ class Cumulative:
 
     def counts(self, rows: Iterable[int]) -> list[int]:
         """The exact count at each point, in the order of the points."""
-        values = list(rows)
+        values = [row for row in rows if isinstance(row, Real)]
         return [sum(value <= point for value in values) for point in self.points]
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
@@ -94,8 +95,8 @@ class Marginals:
         """The exact count of each column."""
         counts = [0] * self.columns
         for row in rows:
-            for column, cell in enumerate(row[: self.columns]):
-                counts[column] += cell == 1
+            for column, cell in enumerate(list(row)[: self.columns] if isinstance(row, Iterable) else ()):
+                counts[column] += _is_one(cell)
         return counts
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
@@ -109,6 +110,7 @@ class Marginals:
 class Total:
     """The sum of integers, each moved into [lower, upper] first; divided by a public number of rows, the mean.
 
+    Fractions are rounded down, and whatever is not a number counts as `lower`: every row has an answer.
     Guarantee: adding or removing a row moves the sum by at most max(|lower|, |upper|), replacing one by upper - lower.
     Reference: Dwork & Roth 2014, Example 3.1 (linear queries).
     Textbook: S4.10.
@@ -125,7 +127,12 @@ class Total:
 
     def total(self, rows: Iterable[int]) -> int:
         """The exact sum of the bounded rows."""
-        return sum(max(self.lower, min(row, self.upper)) for row in rows)  # in this order NaN becomes `lower`
+        return sum(self._bounded(row) for row in rows)
+
+    def _bounded(self, row: Any) -> int:
+        # As Python integers: those of NumPy wrap around. In this order NaN becomes `lower`.
+        bounded: Any = max(self.lower, min(row, self.upper)) if isinstance(row, Real) else self.lower
+        return int(floor(bounded))
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """How far one neighbour step can move the answer."""
@@ -149,7 +156,15 @@ def joint_sensitivity(*queries: SensitivityLike) -> Sensitivity:
         l1=sum(known, Fraction(0)) if (known := _all_known(query.l1 for query in each)) else None,
         l2_squared=sum(known, Fraction(0)) if (known := _all_known(query.l2_squared for query in each)) else None,
         linf=max(known) if (known := _all_known(query.linf for query in each)) else None,
+        neighbours=_common([query.neighbours for query in each]),
     )
+
+
+def _common(relations: list[Neighbours | None]) -> Neighbours | None:
+    """The relation that all state, or None where one of them states none."""
+    known = [relation for relation in relations if relation is not None]
+    require_same(**{f"query {place}": relation for place, relation in enumerate(known, start=1)})
+    return known[0] if len(known) == len(relations) else None
 
 
 def _all_known(bounds: Iterable[Fraction | None]) -> list[Fraction]:
@@ -167,6 +182,21 @@ def _distinct(**items: Iterable[Item]) -> tuple[Item, ...]:
     if not listed or len(set(listed)) < len(listed):
         raise InvalidParameter(name, given, allowed="one or more, each named once")
     return listed
+
+
+def _is_one(cell: object) -> bool:
+    try:
+        return bool(cell == 1)
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_hashable(row: object) -> bool:
+    try:
+        hash(row)
+    except TypeError:
+        return False
+    return True
 
 
 def _integer(**parameter: int) -> int:

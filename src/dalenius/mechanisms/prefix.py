@@ -84,7 +84,7 @@ class PrefixSearch:
         following: Counter[str] = Counter()
         for name, count in counts.items():
             if name.startswith(found):
-                following[name[len(found) : len(found) + 1]] += count
+                following[name[len(found) : len(found) + 1]] += int(count)
         return [following[letter] for letter in (*self.alphabet, "")]
 
     def error(self, beta: Number) -> Fraction:

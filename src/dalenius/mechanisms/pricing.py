@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
+from numbers import Real
 
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.privacy.neighbours import AddRemove, Neighbours, stated
@@ -23,9 +24,10 @@ def revenues(bids: Sequence[int], *, prices: Sequence[int]) -> list[int]:
     Textbook: S5.9.
     """
     rungs = sorted(_public(prices))
-    reached = Counter(bisect_right(rungs, bid) for bid in bids)  # each bid by itself: an odd one cannot sway the others
+    # Each bid by itself: an odd one cannot sway the others, and what is not a number reaches no price.
+    reached = Counter(bisect_right(rungs, bid) for bid in bids if isinstance(bid, Real) and bid == bid)
     buyers = list(accumulate(reached[height] for height in range(len(rungs), 0, -1)))
-    return [price * buyers[len(rungs) - bisect_right(rungs, price)] for price in prices]
+    return [int(price) * buyers[len(rungs) - bisect_right(rungs, price)] for price in prices]
 
 
 def revenue_sensitivity(*, prices: Sequence[int], neighbours: Neighbours | None) -> Sensitivity:
@@ -33,7 +35,8 @@ def revenue_sensitivity(*, prices: Sequence[int], neighbours: Neighbours | None)
 
     Textbook: S5.9.
     """
-    return Sensitivity(linf=Fraction(max(_public(prices))), monotone=isinstance(stated(neighbours), AddRemove))
+    highest, alike = Fraction(max(_public(prices))), isinstance(stated(neighbours), AddRemove)
+    return Sensitivity(linf=highest, monotone=alike, neighbours=neighbours)
 
 
 def price_grid(*, steps: int) -> list[int]:

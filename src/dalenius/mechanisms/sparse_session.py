@@ -12,8 +12,8 @@ from typing import NoReturn
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.amounts import Amount
 from dalenius.errors import InvalidParameter, MechanismFinished, NotCopyable, UnusableValue
+from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.measure import measure
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours, require_same

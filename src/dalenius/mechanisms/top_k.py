@@ -171,7 +171,7 @@ def each_round(*, rounds: int, epsilon: Number, delta: Number = 0) -> Fraction:
     """The epsilon of one of `rounds` bounded-range choices that together are (epsilon, delta)-DP, rounded down.
 
     An even split, or, if delta allows for more, rounds * each^2 / 8 is the largest rho whose zCDP implies the target:
-    over four times the textbook's epsilon / sqrt(8 rounds ln(1 / delta)), which does not use bounded range.
+    three to five times the textbook's epsilon / sqrt(8 rounds ln(1 / delta)), which does not use bounded range.
     Reference: Cesar & Rogers 2021 (arXiv:2004.07223) for bounded range as zCDP; the textbook's is Dwork & Roth 2014,
     Corollary 3.21.
     Textbook: S5.8.

@@ -37,6 +37,8 @@ class Exact(Generic[T]):
         self._seal(lambda: value, Sensitivity.of(sensitivity), stated(neighbours))
 
     def _seal(self, compute: Callable[[], T], sensitivity: Sensitivity, neighbours: Neighbours) -> None:
+        if hasattr(self, "neighbours"):
+            raise SealedValue("sealing again")
         if sensitivity.neighbours is not None:
             require_same(sensitivity=sensitivity.neighbours, value=neighbours)
         object.__setattr__(self, "_Exact__value", compute)
@@ -60,6 +62,9 @@ class Exact(Generic[T]):
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise SealedValue("assignment")
 
+    def __delattr__(self, name: str) -> NoReturn:
+        raise SealedValue("deletion")
+
     def __repr__(self) -> str:
         return f"<Exact, sealed; {self.sensitivity}, neighbours by {self.neighbours}>"
 
@@ -67,12 +72,13 @@ class Exact(Generic[T]):
 def unseal(exact: Exact[T]) -> T:
     """The value inside. Only `measure` may call this; a test keeps it so."""
     compute: Callable[[], T] = object.__getattribute__(exact, "_Exact__value")
+    interrupted = False
     try:
         return compute()
-    except Exception:  # noqa: S110 - see below
-        pass
+    except BaseException as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
     # Raised out here, so that neither the error nor its text travels along: both can depend on rows.
-    raise FunctionFailed
+    raise KeyboardInterrupt if interrupted else FunctionFailed
 
 
 def _is_single(value: object) -> bool:

@@ -39,15 +39,17 @@ def like(value: Integers, result: NDArray[Any]) -> Integers:
 
 def integer_array(value: Any) -> NDArray[Any]:
     """The value as an array of int64, or of Python integers where these do not fit."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise _not_integers("a masked array")  # its sums leave out what is masked, and so would the noise
     if isinstance(value, np.ndarray):
-        return _from_array(value)
+        return _from_array(np.asarray(value))
     if isinstance(value, list | tuple):
         return _fitted(np.array([_integer(item) for item in value], dtype=object))
     return _fitted(np.array(_integer(value), dtype=object))
 
 
 def _integer(item: Any) -> int:
-    if isinstance(item, bool) or not isinstance(item, Integral):
+    if isinstance(item, bool | np.timedelta64) or not isinstance(item, Integral):
         raise _not_integers(type(item))
     return int(item)  # NumPy's own integers would wrap
 
@@ -58,7 +60,7 @@ def _from_array(value: NDArray[Any]) -> NDArray[Any]:
     if value.dtype.kind == "u":
         return _fitted(value.astype(object))
     if value.dtype.kind != "O":
-        raise _not_integers(value.dtype)
+        raise _not_integers(value.dtype.type)
     return integer_array(value.ravel().tolist()).reshape(value.shape)
 
 

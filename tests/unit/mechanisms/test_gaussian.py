@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checks import SeededEntropy
+from dalenius.accounting.calibration import largest_rho
 from dalenius.errors import InvalidParameter, MissingNeighbours, UnknownSensitivity
 from dalenius.mechanisms.continuous_gaussian import gaussian_delta, gaussian_variance
 from dalenius.mechanisms.gaussian import DiscreteGaussian
@@ -233,3 +234,11 @@ def test_missing_facts_are_refused() -> None:
         DiscreteGaussian(Fraction(0), AddRemove())
     with pytest.raises(UnknownSensitivity):
         DiscreteGaussian(Fraction(1), AddRemove()).loss(sensitivity=Sensitivity(linf=Fraction(1)))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(10, "1e-2"), (1, "1e-6"), ("0.3", "1e-9")])
+def test_vectors_never_get_more_than_the_largest_rho(epsilon: object, delta: str) -> None:
+    vector = Sensitivity(l2_squared=2)
+    mechanism = DiscreteGaussian.calibrated(sensitivity=vector, epsilon=epsilon, delta=delta, neighbours=Replace())  # type: ignore[arg-type]
+    most = largest_rho(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
+    assert most * Fraction(999, 1000) < mechanism.loss(sensitivity=vector).rho <= most

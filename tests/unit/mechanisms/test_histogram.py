@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dalenius.errors import InvalidParameter, MissingNeighbours
+from dalenius.errors import InvalidParameter, MissingNeighbours, NeighbourMismatch
 from dalenius.mechanisms.histogram import Cumulative, Histogram, Marginals, Total, joint_sensitivity
 from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.pricing import revenues
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.sensitivity import Sensitivity
 
@@ -147,3 +150,25 @@ def test_bad_questions_are_refused(make: Callable[[], object]) -> None:
 def test_a_missing_relation_is_refused() -> None:
     with pytest.raises(MissingNeighbours):
         Histogram(("a",)).sensitivity(None)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_do_not_wrap_around() -> None:
+    ages = np.full(3, 100, dtype=np.uint8)
+    assert Total(0, 120).total(ages) == 300
+    assert revenues([127, 127], prices=np.array([100], dtype=np.int8)) == [200]  # type: ignore[arg-type]
+
+
+def test_every_row_of_any_kind_has_an_answer() -> None:
+    odd = [None, "7", [1], {}, float("nan"), Decimal("NaN"), object(), (1, [2])]
+    assert Total(2, 10).total([*odd, 3.7]) == 2 * len(odd) + 3
+    assert Cumulative((1,)).counts(odd) == [0]
+    assert Histogram(("7",)).counts(odd) == [1]
+    assert Marginals(2).counts([*odd, (1, 0), (True, 1)])[1] == 1
+    assert revenues(odd, prices=[1, 5]) == [0, 0]  # type: ignore[arg-type]
+
+
+def test_questions_answered_together_must_agree_on_their_neighbours() -> None:
+    cells = Histogram(("a", "b"))
+    assert joint_sensitivity(cells.sensitivity(AddRemove()), cells.sensitivity(AddRemove())).neighbours == AddRemove()
+    with pytest.raises(NeighbourMismatch):
+        joint_sensitivity(cells.sensitivity(AddRemove()), cells.sensitivity(Replace()))

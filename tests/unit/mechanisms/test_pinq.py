@@ -12,8 +12,8 @@ from dalenius.accounting.amounts import Amount
 from dalenius.accounting.budget import Budget
 from dalenius.accounting.filters import Filter
 from dalenius.errors import BudgetExceeded
+from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.measure import measure
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.sensitivity import Sensitivity

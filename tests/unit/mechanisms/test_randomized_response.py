@@ -20,6 +20,7 @@ from dalenius.mechanisms.randomized_response import CoinResponse, RandomizedResp
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.reals import ball, precise
+from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import Entropy
 
 oracle = mpmath.mp.clone()
@@ -273,3 +274,8 @@ def test_only_replacement_is_protected() -> None:
             make(Fraction(3, 4), AddRemove())
         with pytest.raises(MissingNeighbours):
             make(Fraction(3, 4))
+
+
+def test_a_step_that_changes_several_answers_costs_each_of_them() -> None:
+    mechanism = RandomizedResponse(Fraction(1), Replace())
+    assert mechanism.loss(sensitivity=Sensitivity(l1=3, linf=1)).epsilon == 3

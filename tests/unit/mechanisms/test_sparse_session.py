@@ -24,8 +24,8 @@ from dalenius.errors import (
     NeighbourMismatch,
     NotCopyable,
 )
+from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.measure import measure
 from dalenius.mechanisms.numeric_sparse import NumericSparse
 from dalenius.mechanisms.sparse_session import NumericSession, ThresholdSession, _Question
 from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse

@@ -13,7 +13,7 @@ from scipy import stats
 
 from dalenius.accounting.budget import Budget
 from dalenius.accounting.composition import optimal_delta, parts
-from dalenius.accounting.conversion import to_delta
+from dalenius.accounting.conversion import to_delta, to_pure
 from dalenius.accounting.filters import Filter
 from dalenius.errors import DaleniusError, InvalidParameter, MissingNeighbours, NeighbourMismatch, TheoremDoesNotApply
 from dalenius.mechanisms.laplace import DiscreteLaplace
@@ -531,3 +531,10 @@ def test_the_largest_move_of_any_entry_is_what_counts() -> None:
     wide = Sensitivity(linf=Fraction(3))
     assert above(sensitivity=3).loss(sensitivity=wide) == PureDP(ONE)
     assert numeric(2).loss(sensitivity=wide) == numeric(2).loss(sensitivity=3)
+
+
+@pytest.mark.textbook("S8.3")
+def test_numbers_cost_what_their_sensitivity_makes_of_them() -> None:
+    mechanism = NumericSparse.calibrated(sensitivity=5, epsilon=9, cutoff=1, neighbours=Replace())
+    assert to_pure(mechanism.loss(sensitivity=5)).epsilon == pytest.approx(9)
+    assert to_pure(mechanism.loss(sensitivity=10)).epsilon == pytest.approx(18)

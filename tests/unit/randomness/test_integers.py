@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -43,6 +43,8 @@ def test_an_array_keeps_its_shape(shape: tuple[int, ...], kind: Any) -> None:
     assert np.all(noisy == 101)
 
 
+@example(values=[2**63 - 1], noise=1)
+@example(values=[-(2**63)], noise=-1)
 @given(
     values=st.lists(st.integers(-2 * BIG, 2 * BIG), min_size=1, max_size=5),
     noise=st.integers(-2 * BIG, 2 * BIG),

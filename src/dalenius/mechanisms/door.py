@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from dalenius.accounting.allowance import Allowance
-from dalenius.errors import InvalidParameter
+from dalenius.errors import FunctionFailed, InvalidParameter, UnusableValue
 from dalenius.privacy.exact import Exact, unseal
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours, require_same
@@ -46,4 +46,20 @@ def measure(mechanism: Mechanism[Value, Output], exact: Exact[Value], allowance:
         raise InvalidParameter("mechanism", mechanism, allowed="a mechanism such as DiscreteLaplace.calibrated(...)")
     require_same(mechanism=mechanism.neighbours, value=exact.neighbours, allowance=allowance.neighbours)
     allowance.draw(mechanism.loss(sensitivity=exact.sensitivity))
-    return mechanism.release(unseal(exact), entropy)
+    return _released(mechanism, exact, entropy)
+
+
+def _released(mechanism: Mechanism[Value, Output], exact: Exact[Value], entropy: Entropy) -> Output:
+    try:
+        return mechanism.release(unseal(exact), entropy)
+    except FunctionFailed:
+        raise
+    except Exception:  # noqa: S110 - see below
+        pass
+    # Raised out here: what went wrong, its text and its frames may all depend on rows.
+    raise UnusableValue(
+        "value",
+        f"not what {type(mechanism).__name__} works on",
+        allowed="of the kind that its release takes",
+        hint="Call release on made-up data of the same kind to see why.",
+    )
