@@ -131,8 +131,10 @@ class Total:
 
     def _bounded(self, row: Any) -> int:
         # As Python integers: those of NumPy wrap around. In this order NaN becomes `lower`.
-        bounded: Any = max(self.lower, min(row, self.upper)) if isinstance(row, Real) else self.lower
-        return int(floor(bounded))
+        if not isinstance(row, Real):
+            return self.lower
+        bounded: int = floor(max(self.lower, min(row, self.upper)))  # type: ignore[arg-type]
+        return bounded
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """How far one neighbour step can move the answer."""
