@@ -144,5 +144,8 @@ class FunctionFailed(DaleniusError):
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        text = f"a very long {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."

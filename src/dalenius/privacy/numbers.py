@@ -5,9 +5,10 @@ A float is read as the shortest decimal that prints it, so 0.1 is one tenth. NaN
 
 from __future__ import annotations
 
+import re
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from numbers import Integral, Rational
+from numbers import Integral, Rational, Real
 from typing import TypeAlias, TypeVar
 
 from dalenius.errors import InvalidParameter
@@ -15,6 +16,7 @@ from dalenius.errors import InvalidParameter
 Number: TypeAlias = int | float | str | Decimal | Fraction
 T = TypeVar("T")
 
+_WRITTEN = re.compile(r"\s*[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf(inity)?|s?nan\d*)\s*", re.ASCII | re.I)
 _MOST_DIGITS = 5_000  # of an exponent or literal: "1e999999999" must not fill the memory
 
 
@@ -31,8 +33,11 @@ def exact(**parameter: Number) -> Fraction:
 
 
 def _from_decimal(name: str, value: object) -> Fraction:
-    text = repr(value) if type(value) is float else str(value)
+    # Not str() of a float: NumPy's depends on print settings.
+    text = float.__repr__(float(value)) if isinstance(value, Real) else str(value)
     try:
+        if not isinstance(value, str | Decimal | Real) or not _WRITTEN.fullmatch(text):
+            raise ValueError
         if "/" in text:
             return Fraction(text)
         decimal = Decimal(text)

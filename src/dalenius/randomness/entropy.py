@@ -51,9 +51,9 @@ class _StreamCipher(Entropy):
 
     Every request, and every refill of the small pool for single words, takes a new 256-bit key from `os.urandom`,
     runs AES-256-CTR under it and forgets the key. So no key outlives its output: earlier output cannot be recomputed
-    (what fast key erasure is for), and later output depends on fresh bits of the operating system, also after the
-    machine was cloned. One key gives at most 2^30 bytes, which no distinguisher tells from uniform with advantage
-    above 2^-77 unless it breaks AES.
+    (what fast key erasure is for), and later output depends on fresh bits of the operating system. A machine that is
+    cloned while it runs takes along the words of the pool, 255 at most; see docs/sharp-edges.md. One key gives at
+    most 2^30 bytes, which no distinguisher tells from uniform with advantage above 2^-77 unless it breaks AES.
 
     A word leaves the pool by `list.pop`, which is atomic: no two threads, and no signal handler, get the same one.
     After a fork the child drops the pool. The fork hook does it even if a process number is used again; comparing

@@ -98,8 +98,8 @@ def discrete_gaussian(
     """An integer z with P[z] proportional to exp(-z^2 / (2 variance)), once or in an array of `size` draws.
 
     Guarantee: if variance > 0 is rational, every z has exactly the stated probability, and a single draw does the
-    same work whatever z is. Arrays hold 64-bit integers, and Python integers from a variance of 2^112 on; below it a
-    draw beyond 64 bits, less likely than 2^-10000, raises OverflowError.
+    same work whatever z is. Arrays hold 64-bit integers; from a variance of 2^112 on they hold Python integers if a
+    draw does not fit, and below it such a draw, less likely than 2^-10000, raises OverflowError.
     Reference: Canonne, Kamath & Steinke 2020 (arXiv:2004.00010), Algorithm 3.
     Textbook: S2.2, S2.4.
     """

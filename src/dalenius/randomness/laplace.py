@@ -100,7 +100,7 @@ def laplace_noise(numerator: int, denominator: int, entropy: Entropy) -> int:
         size = geometric_steps(numerator, denominator, entropy)
         negative = entropy.bits(1)
         if size or not negative:  # drop "-0", or zero comes twice too often
-            return -size if negative else size
+            return (size ^ -negative) + negative  # minus size if negative, by the same steps
 
 
 @overload
@@ -129,8 +129,8 @@ def discrete_laplace(scale: Number, size: Size | None = None, *, entropy: Entrop
     """An integer z with P[z] proportional to exp(-|z| / scale), once or in an array of `size` draws.
 
     Guarantee: if scale > 0 is rational, every z has exactly the stated probability, and a single draw does the same
-    work whatever z is. Arrays hold 64-bit integers, and Python integers from a scale of 2^56 on; below it a draw
-    beyond 64 bits, less likely than 2^-184, raises OverflowError.
+    work whatever z is. Arrays hold 64-bit integers; from a scale of 2^56 on they hold Python integers if a draw
+    does not fit, and below it such a draw, less likely than 2^-184, raises OverflowError.
     Reference: Ghosh, Roughgarden & Sundararajan 2009 (arXiv:0811.2841); Canonne, Kamath & Steinke 2020
     (arXiv:2004.00010), Algorithm 2.
     Textbook: S2.2, S2.4.

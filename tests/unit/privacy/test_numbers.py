@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,6 +62,22 @@ def test_a_float_is_the_shortest_decimal_that_prints_it(value: float) -> None:
 def test_what_is_not_a_finite_number_is_refused(bad: object) -> None:
     with pytest.raises(InvalidParameter, match=r"epsilon is .* nothing was run or charged"):
         exact(epsilon=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("odd", ["١", "１.５", "1__0", "_1", "1_0", "1 2", "0x10", Path("3"), np.array(3)])
+def test_only_plain_digits_are_numbers(odd: object) -> None:
+    with pytest.raises(InvalidParameter):
+        exact(epsilon=odd)  # type: ignore[arg-type]
+
+
+def test_how_numpy_prints_does_not_change_a_number() -> None:
+    with np.printoptions(legacy="1.13"):
+        assert exact(x=np.float64(1 / 3)) == exact(x=1 / 3)
+
+
+def test_numbers_too_long_to_print_are_refused_all_the_same() -> None:
+    with pytest.raises(InvalidParameter, match="a very long int"):
+        positive(scale=-(10**5000))
 
 
 def test_ranges_are_kept_at_their_ends() -> None:

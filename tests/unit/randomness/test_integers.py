@@ -44,6 +44,7 @@ def test_an_array_keeps_its_shape(shape: tuple[int, ...], kind: Any) -> None:
 
 
 @example(values=[2**63 - 1], noise=1)
+@example(values=[2**62], noise=2**62)
 @example(values=[-(2**63)], noise=-1)
 @given(
     values=st.lists(st.integers(-2 * BIG, 2 * BIG), min_size=1, max_size=5),

@@ -156,6 +156,11 @@ def test_scores_that_are_not_whole_numbers_are_refused(scores: list[int]) -> Non
         exponential_weights(scores, 1, SeededEntropy(0))
 
 
+@pytest.mark.parametrize("rate", [Fraction(10**20, 3), Fraction(10**4000)])
+def test_enormous_rates_choose_the_best(rate: Fraction) -> None:
+    assert exponential_weights([0, 1], rate, SeededEntropy(0)) == 1
+
+
 @pytest.mark.parametrize("empty", [[], (), np.array([], dtype=np.int64)])
 def test_an_empty_list_of_candidates_is_refused(empty: list[int]) -> None:
     with pytest.raises(InvalidParameter, match="candidates"):
