@@ -59,7 +59,7 @@ def _released(mechanism: Mechanism[Value, Output], exact: Exact[Value], entropy:
     # Raised out here: what went wrong, its text and its frames may all depend on rows.
     raise UnusableValue(
         "value",
-        f"not what {type(mechanism).__name__} works on",
+        f"something that {type(mechanism).__name__} failed on",
         allowed="of the kind that its release takes",
         hint="Call release on made-up data of the same kind to see why.",
     )

@@ -60,19 +60,9 @@ def safe_odds(*, odds: Number | None, epsilon: Number | None) -> Fraction:
 
 def log_above(odds: Extended) -> Extended:
     """The natural logarithm, rounded up; infinite for odds 0 and infinity."""
-    return _log(odds, round_up=True)
-
-
-def log_below(odds: Extended) -> Extended:
-    """The natural logarithm, rounded down; infinite for odds 0 and infinity."""
-    return _log(odds, round_up=False)
-
-
-def _log(odds: Extended, *, round_up: bool) -> Extended:
     if odds == 0:
         return -math.inf
     if not isinstance(odds, Fraction):
         return math.inf
     with precise():
-        enclosure = ball(odds).log()
-        return upper(enclosure) if round_up else lower(enclosure)
+        return upper(ball(odds).log())
