@@ -12,7 +12,14 @@
     ├── NotCopyable             somebody tried to copy or pickle a source of random bits (also a TypeError)
     ├── MissingExtra            an optional package is not installed (also an ImportError)
     ├── SealedValue             somebody tried to look into an exact value (also a TypeError)
-    └── FunctionFailed          a function mapped over an exact value raised; what it raised is not shown
+    ├── FunctionFailed          a function mapped over an exact value raised; what it raised is not shown
+    ├── QueryRefused            a question cannot be answered privately as it stands
+    │   ├── NotUnderstood       its text is not in the SQL that is understood
+    │   ├── UnknownName         it names a table, column or function that is not there
+    │   └── TooManyKeys         it asks for more public keys than an answer may have
+    ├── DataMismatch            a data file disagrees with its declaration in the catalog
+    ├── AccessDenied            somebody asked for what was not granted
+    └── WorkStopped             the work was stopped or failed after it was charged; why is not shown
 
 Messages say what was asked, what is allowed and what to do next. They may name parameters, bounds and
 budgets; they never contain a value from a row.
@@ -20,6 +27,8 @@ budgets; they never contain a value from a row.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 
@@ -141,6 +150,65 @@ class FunctionFailed(DaleniusError):
             "a function mapped over an exact value failed; the details stay sealed because they may depend on rows, "
             "and what was charged stays charged. Mapped functions must give a value for every input."
         )
+
+
+class QueryRefused(DaleniusError):
+    """A question cannot be answered privately as it stands. Nothing was read or spent."""
+
+    def __init__(self, clause: str, *, rule: str, instead: str) -> None:
+        self.clause, self.rule, self.instead = clause, rule, instead
+        super().__init__(f"{_short_text(clause)}: {rule}; nothing was read or spent. {instead}")
+
+
+class NotUnderstood(QueryRefused):
+    """The text is not in the SQL that is understood. Nothing was read or spent."""
+
+
+class UnknownName(QueryRefused):
+    """A question names a table, column or function that is not there. Nothing was read or spent."""
+
+    def __init__(self, kind: str, name: str, *, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        near = get_close_matches(name.lower(), [other.lower() for other in self.known], n=1)
+        named = [other for other in self.known if other.lower() in near] or list(self.known)[:12]
+        super().__init__(
+            name, rule=f"there is no such {kind}", instead=f"Known: {', '.join(named)}." if named else "None is known."
+        )
+
+
+class TooManyKeys(QueryRefused):
+    """A question asks for more public keys than an answer may have. Nothing was read or spent."""
+
+
+class DataMismatch(DaleniusError):
+    """A data file disagrees with its declaration. Names of columns may appear here, values never."""
+
+    def __init__(self, table: str, *, problem: str, instead: str) -> None:
+        self.table, self.problem, self.instead = table, problem, instead
+        super().__init__(f"table {table!r}: {problem}; nothing was imported. {instead}")
+
+
+class AccessDenied(DaleniusError):
+    """Somebody asked for what was not granted. Nothing was read or spent."""
+
+    def __init__(self, who: str, *, what: str, instead: str) -> None:
+        self.who, self.what, self.instead = who, what, instead
+        super().__init__(f"{who} may not {what}; nothing was read or spent. {instead}")
+
+
+class WorkStopped(DaleniusError):
+    """The work was stopped or failed after it was charged. The reason may depend on rows, so it is not shown."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the work was stopped before an answer was ready; what was charged stays charged. Why it stopped is not "
+            "shown, because it may depend on rows; the data owner finds the reason in the owner's log."
+        )
+
+
+def _short_text(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 120 else line[:117] + "..."
 
 
 def _short(value: Any) -> str:

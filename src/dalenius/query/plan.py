@@ -1,0 +1,425 @@
+"""Plan nodes: what a question means, apart from how an engine spells it.
+
+Relations are made of rows. A private relation carries exactly one unit column, named `UNIT` in the engine's SQL and
+not listed in `schema`; every operator here keeps it. What a private relation holds of one unit is a function of that
+unit's own rows and of public tables alone, so adding or removing a unit adds or removes exactly that unit's rows:
+stability 1 by construction, proved case by case in the docstrings. Bounding and clamping come last, just below the
+aggregate, on the final keys; only there does the number of rows matter.
+
+Names are made by the binder, never by the analyst.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from dalenius.query.expressions import Expression, Schema
+from dalenius.query.tables import EachRow, Most, Table
+from dalenius.query.types import Bool, Choice, Days, Domain, Moments, Number, Ranged, choice
+
+UNIT = "unit"
+"""The engine's name of the unit column; names of other columns contain a dot."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Rows with named columns; private where it has populations."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns and their domains."""
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return ()
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables it reads, each once, in order."""
+        found = {table: None for child in self.children for table in child.tables}
+        return tuple(found)
+
+    @property
+    def populations(self) -> tuple[str, ...]:
+        """The populations whose units its rows belong to; none for a public relation."""
+        names = {table.protection.population: None for table in self.tables if table.protection}
+        return tuple(sorted(names))
+
+    @property
+    def private(self) -> bool:
+        return bool(self.populations)
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        """How many rows one unit has at most, where that is known from the plan."""
+        return None
+
+
+@dataclass(frozen=True)
+class Scan(Relation):
+    """The rows of a table whose unit is not NULL, as codes: clamped, on the grid, unlisted categories NULL.
+
+    Columns are named `label.column`; the label tells two scans of one table apart.
+    Stability: 1; rows of one unit depend on that unit alone (along a key path, on the rows that match it).
+    """
+
+    table: Table
+    label: str
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return {f"{self.label}.{name}": domain for name, domain in self.table.columns}
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return (self.table,)
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        protection = self.table.protection
+        return 1 if protection and isinstance(protection.unit, EachRow) else None
+
+
+@dataclass(frozen=True)
+class Filter(Relation):
+    """The rows for which the condition is true (not false, not NULL).
+
+    `narrowed` lists columns whose domain the condition narrows.
+    Stability: 1; each row stays or goes by itself.
+    """
+
+    child: Relation
+    condition: Expression
+    narrowed: tuple[tuple[str, Domain], ...] = ()
+
+    @property
+    def schema(self) -> Schema:
+        return {**self.child.schema, **dict(self.narrowed)}
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        return self.child.rows_of_unit
+
+
+@dataclass(frozen=True)
+class Project(Relation):
+    """New columns computed from each row; the unit is carried along.
+
+    Stability: 1; each row maps to one row.
+    """
+
+    child: Relation
+    columns: tuple[tuple[str, Expression], ...]
+
+    @property
+    def schema(self) -> Schema:
+        return {name: expression.domain for name, expression in self.columns}
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        return self.child.rows_of_unit
+
+
+@dataclass(frozen=True)
+class Join(Relation):
+    """Pairs of rows whose `on` expressions are equal (NULL equals nothing); two private sides also share the unit.
+
+    `left` keeps rows of the left side that match nothing; then the right side must not be the only private one.
+    Stability: 1; a private pair depends on one unit and public rows, because the units of both sides are equal.
+    """
+
+    left: Relation
+    right: Relation
+    on: tuple[tuple[Expression, Expression], ...]
+    kind: Literal["inner", "left"] = "inner"
+
+    @property
+    def schema(self) -> Schema:
+        right = self.right.schema
+        if self.kind == "left":
+            right = {name: domain.or_null() for name, domain in right.items()}
+        return {**self.left.schema, **right}
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class UnitFilter(Relation):
+    """The rows of `child` whose unit has (or, negated, has not) a row in `within`: IN and EXISTS keyed by the unit.
+
+    Stability: 1; whether a row stays depends on its own unit alone.
+    """
+
+    child: Relation
+    within: Relation
+    negated: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        return self.child.schema
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child, self.within)
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        return self.child.rows_of_unit
+
+
+@dataclass(frozen=True)
+class Union(Relation):
+    """The rows of all parts, which have the same column names in the same order. Units of different populations stay
+    apart even where their ids are equal.
+
+    Stability: 1 for each population.
+    """
+
+    parts: tuple[Relation, ...]
+
+    @cached_property
+    def _schema(self) -> Schema:
+        first = self.parts[0].schema
+        return {name: hull([part.schema[name] for part in self.parts]) for name in first}
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return self.parts
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        counts = [part.rows_of_unit for part in self.parts]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+
+@dataclass(frozen=True)
+class Distinct(Relation):
+    """Every combination of column values once per unit.
+
+    Stability: 1; duplicates are removed within a unit, never across.
+    """
+
+    child: Relation
+
+    @property
+    def schema(self) -> Schema:
+        return self.child.schema
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        return least_known(self.child.rows_of_unit, combinations(list(self.schema.values())))
+
+
+@dataclass(frozen=True)
+class UnitTotal:
+    """What an inner GROUP BY computes for one unit and group.
+
+    `count` counts rows, or those where `argument` is not NULL; `sum`, `min`, `max` skip NULLs and are NULL where
+    nothing is left; `distinct` counts the different values. A count above `rows` becomes `rows`, and a sum over
+    n > rows values becomes sum * rows div n (towards zero), so `domain` is a public range.
+    """
+
+    kind: Literal["count", "sum", "min", "max", "distinct"]
+    argument: Expression | None
+    rows: int
+    domain: Domain
+
+
+@dataclass(frozen=True)
+class Group(Relation):
+    """One row for each unit and combination of `keys` (an inner GROUP BY that contains the unit).
+
+    Stability: 1; each row is computed from one unit's rows.
+    """
+
+    child: Relation
+    keys: tuple[tuple[str, Expression], ...]
+    totals: tuple[tuple[str, UnitTotal], ...]
+
+    @property
+    def schema(self) -> Schema:
+        keys = {name: expression.domain for name, expression in self.keys}
+        return {**keys, **{name: total.domain for name, total in self.totals}}
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        return least_known(self.child.rows_of_unit, combinations([expression.domain for _, expression in self.keys]))
+
+
+@dataclass(frozen=True)
+class Clamp(Relation):
+    """Each listed column replaced by its nearest value in its bounds; NULL stays NULL.
+
+    Stability: 1. Afterwards the columns are known to lie in the bounds, whatever the engine computed before, which
+    gives a sum above them finite sensitivity.
+    """
+
+    child: Relation
+    bounds: tuple[tuple[str, int, int], ...]
+
+    @property
+    def schema(self) -> Schema:
+        schema = dict(self.child.schema)
+        for name, lower, upper in self.bounds:
+            domain = schema[name]
+            assert isinstance(domain, Ranged)
+            schema[name] = domain.within(lower, upper)
+        return schema
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        return self.child.rows_of_unit
+
+
+@dataclass(frozen=True)
+class Bound(Relation):
+    """Contribution bounding on the final keys: of each unit at most `groups` groups, and in each at most `rows` rows.
+
+    Which groups stay is decided by a public hash of (unit, key), so it depends on that unit alone. Rows are not
+    dropped: a total over n > rows rows is scaled by rows / n (see `Total`). `groups` is None where every group of a
+    unit may count: with one group, or for selections, which need only the bound per key.
+    """
+
+    child: Relation
+    keys: tuple[str, ...]
+    rows: int
+    groups: int | None
+
+    @property
+    def schema(self) -> Schema:
+        return self.child.schema
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        return None if self.groups is None else self.rows * self.groups
+
+
+@dataclass(frozen=True)
+class Total:
+    """An integer for each group, summed over units; what one unit gives is bounded by `Bound.rows` = r.
+
+    rows      min(n, r) for its n rows                    present   min(n, r) for its n rows where `column` is not NULL
+    units     1                                           sum       s, or s * r div n (towards zero) if n > r, for the
+                                                                    sum s of its n values of `column` that are not NULL
+    """
+
+    kind: Literal["rows", "present", "units", "sum"]
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """Integers for each combination of keys that occurs: one pass of the engine, sealed until noise is added.
+
+    The result has the key columns, in the order of `child.keys`, and an integer column for each total: t0, t1, ...
+    """
+
+    child: Bound
+    totals: tuple[Total, ...]
+
+
+@dataclass(frozen=True)
+class Values:
+    """How often each value of `column` occurs for each combination of keys: for quantiles, modes and histograms.
+
+    NULLs are left out. Of a unit's n > rows values in a group, ordered by value, the i-th counts if
+    i * rows div n > (i - 1) * rows div n: exactly `rows` of them, evenly spaced. The result has the key columns, the
+    column `value` and the integer column t0.
+    """
+
+    child: Bound
+    column: str
+
+
+@dataclass(frozen=True)
+class DistinctValues:
+    """How many different values of `column` occur for each combination of keys, where each unit keeps at most
+    `child.groups` pairs of (keys, value), chosen by the public hash of (unit, keys, value). NULLs are left out.
+
+    The result has the key columns and the integer column t0.
+    """
+
+    child: Bound
+    column: str
+
+
+Pass: TypeAlias = Aggregate | Values | DistinctValues
+"""What an engine runs: one pass over the data, giving an Arrow table of keys and integers."""
+
+
+def hull(domains: list[Domain]) -> Domain:
+    """The least domain that holds all of these, which must be of one kind."""
+    first, nullable = domains[0], any(domain.nullable for domain in domains)
+    if isinstance(first, Number | Days | Moments) and all(isinstance(domain, type(first)) for domain in domains):
+        ranged = [domain for domain in domains if isinstance(domain, Ranged)]
+        lower, upper = min(domain.lower for domain in ranged), max(domain.upper for domain in ranged)
+        if isinstance(first, Number):
+            assert {domain.step for domain in domains if isinstance(domain, Number)} == {first.step}
+        return first.within(lower, upper).or_null(nullable)
+    if all(isinstance(domain, Choice) for domain in domains):
+        return choice([value for domain in domains for value in domain.values], nullable=nullable)  # type: ignore[attr-defined]
+    if isinstance(first, Bool):
+        return Bool(nullable)
+    wider = next((domain for domain in domains if not isinstance(domain, Choice)), first)
+    return wider.or_null(nullable)
+
+
+def combinations(domains: list[Domain]) -> int | None:
+    """How many combinations of keys there are, where all of them are public."""
+    total = 1
+    for domain in domains:
+        if domain.size is None:
+            return None
+        total *= domain.size
+    return total
+
+
+def least_known(*bounds: int | None) -> int | None:
+    """The smallest of the bounds that are known."""
+    known = [bound for bound in bounds if bound is not None]
+    return min(known) if known else None
+
+
+def default_most(relation: Relation) -> Most | None:
+    """The largest of the limits that the owner set for the tables of a relation; None where each row is a unit."""
+    limits = [table.protection.most for table in relation.tables if table.protection and table.protection.most]
+    if not limits:
+        return None
+    return Most(rows=max(most.rows for most in limits), groups=max(most.groups for most in limits))

@@ -1,0 +1,113 @@
+"""A bound question: rows to summarise, public or private keys, statistics, and what is done with the noisy answer.
+
+The binder makes it from SQL or a frame. `measurements` turns it into engine passes and noisy measurements; names of
+columns and clauses are for people, everything else is made by the binder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+from dalenius.query.plan import Relation, combinations
+from dalenius.query.tables import Most
+from dalenius.query.types import Domain
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """What is asked of each group; `columns` are columns of the question's relation.
+
+    count       rows                               present     rows where the column is not NULL
+    units       different units                    distinct    different values
+    sum, mean, variance, stddev                    of one column (sample variance, divisor n - 1)
+    covariance, correlation                        of two columns, over rows where both are not NULL (divisor n - 1)
+    quantile    the p-quantile (0 is the minimum, 1/2 the median, 1 the maximum)
+    mode        the most frequent value            histogram   the count of every value, with public values
+    """
+
+    kind: Literal[
+        "count", "present", "units", "distinct", "sum", "mean", "variance", "stddev", "covariance", "correlation",
+        "quantile", "mode", "histogram",
+    ]  # fmt: skip
+    columns: tuple[str, ...] = ()
+    p: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Top:
+    """The k groups with the largest count (`statistic` is the index of a count, present or units statistic), recognised
+    from ORDER BY ... DESC LIMIT k. `shown` says whether the counts themselves are asked for too."""
+
+    k: int
+    statistic: int
+    shown: bool
+
+
+@dataclass(frozen=True)
+class KeyOf:
+    """The value of the key with this index."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class ValueOf:
+    """The noisy value of the statistic with this index."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Given:
+    """A constant: None, bool, int, Fraction, str, date or datetime."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Compute:
+    """A function of noisy values, by the name of the scalar function; it sees what was released and nothing else."""
+
+    function: str
+    arguments: tuple[Post, ...]
+
+
+Post: TypeAlias = KeyOf | ValueOf | Given | Compute
+
+
+@dataclass(frozen=True)
+class Output:
+    """What is shown: named columns, which groups (`having`), in which order, and how many; all on noisy values."""
+
+    columns: tuple[tuple[str, Post], ...]
+    having: Post | None = None
+    order_by: tuple[tuple[Post, bool], ...] = ()
+    """Pairs (term, descending)."""
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """Statistics of the groups of a private relation.
+
+    `relation` has the columns `keys` (named k.0, k.1, ...) and those of the statistics (x.0, x.1, ...), and no others.
+    `most` is what one unit may contribute here, already lowered to what the plan allows (one row each, few keys).
+    """
+
+    relation: Relation
+    keys: tuple[str, ...]
+    statistics: tuple[Statistic, ...]
+    most: Most
+    output: Output
+    top: Top | None = None
+
+    @property
+    def key_domains(self) -> tuple[Domain, ...]:
+        return tuple(self.relation.schema[key] for key in self.keys)
+
+    @property
+    def public_keys(self) -> int | None:
+        """How many groups there are, if all keys are public; None if they must be found privately."""
+        return combinations(list(self.key_domains))

@@ -1,0 +1,98 @@
+"""The public facts about a table: its columns, whose rows they are, and how much one unit may contribute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dalenius.errors import InvalidParameter
+from dalenius.privacy.neighbours import Neighbours
+from dalenius.privacy.numbers import whole
+from dalenius.query.types import Domain
+
+
+@dataclass(frozen=True)
+class Most:
+    """How much of one unit enters one answer: at most `rows` rows in each group, and at most `groups` groups.
+
+    What exceeds it is scaled down (rows) or left out by a fixed public rule (groups), never refused.
+    """
+
+    rows: int
+    groups: int
+
+    def __init__(self, *, rows: int, groups: int) -> None:
+        object.__setattr__(self, "rows", whole(1, rows=rows))
+        object.__setattr__(self, "groups", whole(1, groups=groups))
+        if max(self.rows, self.groups) > 2**40:
+            raise InvalidParameter("most", (rows, groups), allowed="at most 2^40 each")
+
+    def __str__(self) -> str:
+        return f"{self.rows} rows in each of {self.groups} groups"
+
+
+@dataclass(frozen=True)
+class UnitColumn:
+    """Each row belongs to the unit that this column names; rows where it is NULL are dropped."""
+
+    column: str
+
+    def __str__(self) -> str:
+        return self.column
+
+
+@dataclass(frozen=True)
+class Via:
+    """Each row belongs to every unit that owns a row of `table` whose `key` equals this row's `column`.
+
+    Rows that match no unit are dropped. Removing a unit removes the rows that match only it.
+    """
+
+    column: str
+    table: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.column} → {self.table}.{self.key}"
+
+
+@dataclass(frozen=True)
+class EachRow:
+    """Each row is a unit of its own."""
+
+    def __str__(self) -> str:
+        return "each row"
+
+
+Unit: TypeAlias = UnitColumn | Via | EachRow
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Whom a private table protects: population, unit, neighbours and the most that a unit contributes."""
+
+    population: str
+    unit: Unit
+    neighbours: Neighbours
+    most: Most | None
+    """None only where each row is a unit: such a unit has one row."""
+
+    def __post_init__(self) -> None:
+        if self.most is None and not isinstance(self.unit, EachRow):
+            raise InvalidParameter(
+                "most",
+                None,
+                allowed="stated, such as Most(rows=20, groups=5)",
+                hint="Say how many rows and groups of one unit enter one answer; more are scaled down, not refused.",
+            )
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as a plan sees it. `protection` is None for a public table; `size` is a declared, public row count."""
+
+    name: str
+    columns: tuple[tuple[str, Domain], ...]
+    protection: Protection | None = None
+    size: int | None = None
+    version: int = 1
