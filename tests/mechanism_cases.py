@@ -7,25 +7,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
 
 from flint import arb
 
+import key_laws
 import sparse_vectors
 from choices import one_shot_law
 from dalenius.mechanisms.exponential import ExponentialMechanism
 from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.mechanisms.grouped_choice import GroupedChoice
 from dalenius.mechanisms.histogram import Histogram, Marginals
+from dalenius.mechanisms.key_selection import GeometricKeySelection
 from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.limited_domain import LimitedTopK
 from dalenius.mechanisms.noisy_max import NoisyMax
 from dalenius.mechanisms.numeric_sparse import NumericSparse
 from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
 from dalenius.mechanisms.prefix import PrefixSearch
+from dalenius.mechanisms.quantiles import PrivateQuantiles
 from dalenius.mechanisms.randomized_response import CoinResponse, RandomizedResponse
+from dalenius.mechanisms.renyi_selection import RenyiKeySelection
 from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
+from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.mechanisms.top_k import OneShotTopK, TopK
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import precise
@@ -56,6 +63,8 @@ class Case:
     """Whether the loss of every single outcome is bounded."""
     targeted: bool = True
     """Whether the loss that it states is the `epsilon` that it was calibrated for."""
+    event: bool = False
+    """Whether the loss has an event in which nothing is promised."""
 
     def at(self, epsilon: Fraction) -> Any:
         return self.calibrated(sensitivity=self.sensitivity, epsilon=epsilon, neighbours=self.neighbours)
@@ -246,7 +255,81 @@ def sparse_cases() -> Iterator[Case]:
             yield Case(name, relation, 1, calibrated, values, pairs, transcript_law, tight=False, complete=complete)
 
 
-CASES = [*numeric_cases(), *selection_cases(), *sparse_cases()]
+KEYS_OF_A_UNIT = (("a",), ("b",), ("a", "b"))
+"""What one unit may have, at most two keys."""
+EVENT = Fraction(1, 100)
+
+
+def geometric_keys(**parameters: Any) -> GeometricKeySelection:
+    return GeometricKeySelection.calibrated(delta=EVENT, **parameters)
+
+
+def renyi_keys(*, sensitivity: SensitivityLike, epsilon: Fraction, neighbours: Neighbours | None) -> RenyiKeySelection:
+    curve = ((Fraction(4), epsilon / 2), (Fraction(32), epsilon))
+    return RenyiKeySelection(curve=curve, delta=EVENT, groups=2, neighbours=neighbours)  # type: ignore[arg-type]
+
+
+def laplace_above(**parameters: Any) -> ThresholdedCounts:
+    noise = DiscreteLaplace.calibrated(**parameters)
+    return ThresholdedCounts.calibrated(noise=noise, delta=EVENT, sensitivity=parameters["sensitivity"])
+
+
+def gaussian_above(**parameters: Any) -> ThresholdedCounts:
+    return ThresholdedCounts.calibrated(
+        noise=gaussian(**parameters), delta=EVENT, sensitivity=parameters["sensitivity"]
+    )
+
+
+def limited(**parameters: Any) -> LimitedTopK:
+    return LimitedTopK.calibrated(k=2, delta=EVENT, reach=2, **parameters)
+
+
+def key_cases() -> Iterator[Case]:
+    for relation in (ADD, REPLACE):
+        values, pairs = neighbouring(key_laws.key_counts, relation, KEYS_OF_A_UNIT, most=3)
+        steps = relation.add_remove_steps
+        change = Sensitivity.sparse(coordinates=2 * steps, each=1, monotone=relation == ADD)
+        marks = {"tight": False, "event": True, "targeted": False, "pure": False}
+        yield Case("geometric keys", relation, change, geometric_keys, values, pairs, key_laws.kept_law, **marks)
+        yield Case("Rényi keys", relation, change, renyi_keys, values, pairs, key_laws.kept_law, **marks)
+        for name, calibrated in [("Laplace above", laplace_above), ("Gaussian above", gaussian_above)]:
+            law = key_laws.shown_law
+            yield Case(name, relation, change, calibrated, values, pairs, law, **marks, complete=False)
+        units = (("a",), ("b", "c"), ("c",), ("a", "b", "c"))
+        values, pairs = neighbouring(key_laws.key_counts, relation, units, most=3)
+        anywhere = Sensitivity(linf=1, monotone=relation == ADD)
+        yield Case("limited top two", relation, anywhere, limited, values, pairs, key_laws.listed_law, **marks)
+
+
+def of_grid(targets: tuple[Any, ...], **more: Any) -> Callable[..., PrivateQuantiles]:
+    return lambda **parameters: PrivateQuantiles.calibrated(targets=targets, lower=0, upper=3, **more, **parameters)
+
+
+def grid_cases() -> Iterator[Case]:
+    for relation in (ADD, REPLACE):
+        steps = relation.add_remove_steps
+        values, pairs = neighbouring(key_laws.one_group, relation, ((0,), (1, 1), (1, 3), (3,), (2, 3)))
+        for name, calibrated in [
+            ("median", of_grid(("1/2",))),
+            ("first decile", of_grid(("1/10",))),
+            ("least value", of_grid((0,))),
+            ("three quartiles", of_grid(("1/4", "1/2", "3/4"))),
+            ("least and largest value", of_grid((0, 1))),
+            ("median with an interval", of_grid(("1/2",), beta="1/10")),
+        ]:
+            change = Sensitivity(l1=2 * steps)
+            yield Case(name, relation, change, calibrated, values, pairs, key_laws.quantile_law, tight=False)
+        units = (((0, 0),), ((0, 1), (1, 1)), ((1, 0), (2, 1)), ((2, 1),))
+        values, pairs = neighbouring(key_laws.votes, relation, units)
+        change = Sensitivity(linf=1, monotone=relation == ADD)
+        yield Case("choices", relation, change, in_two_groups, values, pairs, key_laws.votes_law, tight=False)
+
+
+def in_two_groups(**parameters: Any) -> GroupedChoice:
+    return GroupedChoice.calibrated(groups=2, **parameters)
+
+
+CASES = [*numeric_cases(), *selection_cases(), *sparse_cases(), *key_cases(), *grid_cases()]
 
 
 def planted_cases() -> Iterator[Case]:
@@ -264,6 +347,36 @@ def planted_cases() -> Iterator[Case]:
         ("noisy max without the half", NoisyMax.calibrated),
     ]:
         yield Case(name, REPLACE, alone, calibrated, values, pairs, index_law)
+    values, pairs = neighbouring(key_laws.one_group, ADD, ((0, 0, 0), (3, 3, 3)), most=3)
+    yield Case("three rows priced as one", ADD, one, of_grid(("1/2",)), values, pairs, key_laws.quantile_law)
+    units = (((0, 0), (1, 0), (2, 0)), ((0, 1), (1, 1), (2, 1)))
+    values, pairs = neighbouring(key_laws.votes, ADD, units, most=6)
+    alike = Sensitivity(linf=1, monotone=True)
+    yield Case("three groups priced as one", ADD, alike, in_one_group, values, pairs, key_laws.votes_law)
+
+
+def in_one_group(**parameters: Any) -> GroupedChoice:
+    return GroupedChoice.calibrated(groups=1, **parameters)
 
 
 PLANTED = list(planted_cases())
+
+
+def planted_events() -> Iterator[Case]:
+    """Bugs in the choice of keys, with the event that each would claim."""
+    cases = {case.name: case for case in CASES if case.event and case.neighbours == ADD}
+    for name, kind in [
+        ("Laplace above", key_laws.ThresholdOneTooLow),
+        ("Gaussian above", key_laws.ThresholdOneTooLow),
+        ("limited top two", key_laws.WithoutHandicap),
+    ]:
+        yield replace(cases[name], name=f"{name}, broken", calibrated=_broken(kind, cases[name].calibrated))
+    single = Sensitivity.sparse(coordinates=1, each=1, monotone=True)
+    yield replace(cases["geometric keys"], name="two keys priced as one", sensitivity=single)
+
+
+def _broken(kind: type, calibrated: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda **parameters: key_laws.planted(kind, calibrated(**parameters))
+
+
+PLANTED_EVENTS = list(planted_events())

@@ -6,8 +6,9 @@ from typing import Self
 
 from dalenius.accounting.amounts import Amount, price
 from dalenius.accounting.tally import Tally
+from dalenius.errors import InvalidParameter
 from dalenius.privacy.losses import Loss
-from dalenius.privacy.neighbours import Neighbours, stated
+from dalenius.privacy.neighbours import Neighbours, require_same, stated
 from dalenius.privacy.numbers import of_kind
 
 
@@ -55,3 +56,39 @@ class Allowance:
 
     def __repr__(self) -> str:
         return f"<Allowance with {self.left} left, neighbours by {self.neighbours}>"
+
+
+class JointAllowance(Allowance):
+    """One allowance for several populations: every draw is taken from each of its parts, in that part's own order.
+
+    Guarantee: whatever is drawn is covered by every part, so a release about several populations is paid for by all
+    of them. All parts must be for the same neighbours. `left` and `price` speak of the first part; see `parts`.
+    """
+
+    __slots__ = ("parts",)
+
+    parts: tuple[Allowance, ...]
+
+    def __init__(self, *parts: Allowance) -> None:
+        if not parts:
+            raise InvalidParameter("parts", parts, allowed="one allowance or more")
+        self.parts = tuple(of_kind(Allowance, part=part) for part in parts)
+        for other in self.parts[1:]:
+            require_same(first=self.parts[0].neighbours, other=other.neighbours)
+        self.neighbours, self._tally = self.parts[0].neighbours, self.parts[0]._tally
+
+    def draw(self, loss: Loss) -> None:
+        """Draw the price of one loss from every part, or raise `BudgetExceeded`; a draw is never given back."""
+        for part in self.parts:
+            if not part.price(loss) <= part.left:
+                part.draw(loss)  # says how much is missing, before anything is drawn
+        for part in self.parts:
+            part.draw(loss)
+
+    def close(self) -> None:
+        """Give up what is left of every part."""
+        for part in self.parts:
+            part.close()
+
+    def __repr__(self) -> str:
+        return f"<JointAllowance with {' and '.join(str(part.left) for part in self.parts)} left>"

@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from dalenius.query.types import Code, Domain
+
+REPEATED = {
+    "divide": 5, "floor_divide": 5, "modulo": 6, "round": 2, "clamp": 3, "least": 2, "greatest": 2, "null_if": 2,
+    "concat": 2, "replace": 4, "read_decimal": 2,
+}  # fmt: skip
+"""How often an engine may have to write the arguments of a function down; once for all others."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +25,16 @@ class Expression:
     """A scalar that every row has."""
 
     domain: Domain
+
+    @property
+    def depth(self) -> int:
+        """How many calls lie inside each other."""
+        return 0
+
+    @property
+    def weight(self) -> int:
+        """How many columns an engine reads, at most, when it writes an argument down as often as it needs it."""
+        return 0
 
     def columns(self) -> Iterator[str]:
         """The columns that it reads."""
@@ -29,6 +46,10 @@ class Column(Expression):
     """The value of a column of the relation below."""
 
     name: str
+
+    @property
+    def weight(self) -> int:
+        return 1
 
     def columns(self) -> Iterator[str]:
         yield self.name
@@ -47,6 +68,14 @@ class Call(Expression):
 
     function: str
     arguments: tuple[Expression, ...]
+
+    @cached_property
+    def depth(self) -> int:  # type: ignore[override]
+        return 1 + max((argument.depth for argument in self.arguments), default=0)
+
+    @cached_property
+    def weight(self) -> int:  # type: ignore[override]
+        return REPEATED.get(self.function, 1) * sum(argument.weight for argument in self.arguments)
 
     def columns(self) -> Iterator[str]:
         for argument in self.arguments:

@@ -11,13 +11,14 @@ Names are made by the binder, never by the analyst.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from dalenius.query.calendar import EVERY
 from dalenius.query.expressions import Expression, Schema
 from dalenius.query.tables import EachRow, Most, Table
-from dalenius.query.types import Bool, Choice, Days, Domain, Moments, Number, Ranged, choice
+from dalenius.query.types import Bool, Choice, Dated, Days, Domain, Moments, Number, Ranged, choice
 
 UNIT = "unit"
 """The engine's name of the unit column; names of other columns contain a dot."""
@@ -387,12 +388,17 @@ Pass: TypeAlias = Aggregate | Values | DistinctValues
 def hull(domains: list[Domain]) -> Domain:
     """The least domain that holds all of these, which must be of one kind."""
     first, nullable = domains[0], any(domain.nullable for domain in domains)
-    if isinstance(first, Number | Days | Moments) and all(isinstance(domain, type(first)) for domain in domains):
+    kind = next((kind for kind in (Number, Days, Moments) if isinstance(first, kind)), None)
+    if kind is not None and isinstance(first, Ranged) and all(isinstance(domain, kind) for domain in domains):
         ranged = [domain for domain in domains if isinstance(domain, Ranged)]
         lower, upper = min(domain.lower for domain in ranged), max(domain.upper for domain in ranged)
         if isinstance(first, Number):
             assert {domain.step for domain in domains if isinstance(domain, Number)} == {first.step}
-        return first.within(lower, upper).or_null(nullable)
+        if isinstance(first, Dated) and len({domain.grain for domain in domains if isinstance(domain, Dated)}) > 1:
+            return kind(nullable, lower, upper)  # every day or moment of the range
+        widest = first.within(lower, upper).or_null(nullable)
+        same = len({domain.grain for domain in domains if isinstance(domain, Dated)}) <= 1
+        return widest if same or not isinstance(widest, Dated) else replace(widest, grain=EVERY)
     if all(isinstance(domain, Choice) for domain in domains):
         return choice([value for domain in domains for value in domain.values], nullable=nullable)  # type: ignore[attr-defined]
     if isinstance(first, Bool):

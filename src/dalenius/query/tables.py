@@ -96,3 +96,5 @@ class Table:
     protection: Protection | None = None
     size: int | None = None
     version: int = 1
+    keys: tuple[str, ...] = ()
+    """Columns of the source, declared or not, that other tables find their units by (`Via`); they are never shown."""

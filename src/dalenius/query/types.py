@@ -1,7 +1,8 @@
 """What a column may hold, declared by the owner and never read from the data.
 
 Inside a plan every value is a *code*: an integer number of steps, days or microseconds, a truth value, a text, or
-`None` for NULL. A domain turns what people write into codes and codes into what people read.
+`None` for NULL. A domain turns what people write into codes and codes into what people read. Numbers, dates and
+truth values are NULL only where `nullable=True` says so; texts and categories may be NULL unless told otherwise.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Self, TypeAlias
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import Number as Figure
 from dalenius.privacy.numbers import exact, positive
+from dalenius.query.calendar import EVERY, Grain
 
 Code: TypeAlias = int | bool | str | None
 """A value inside a plan."""
@@ -109,7 +111,7 @@ class Number(Ranged):
 class Int(Number):
     """Whole numbers from `lower` to `upper`; what lies outside is moved to the nearest bound."""
 
-    def __init__(self, lower: int, upper: int, *, nullable: bool = True) -> None:
+    def __init__(self, lower: int, upper: int, *, nullable: bool = False) -> None:
         low, high = exact(lower=lower), exact(upper=upper)
         if low.denominator != 1 or high.denominator != 1:
             raise InvalidParameter("bounds", (lower, upper), allowed="whole numbers; use Real for others")
@@ -125,7 +127,7 @@ class Int(Number):
 class Real(Number):
     """Real numbers from `lower` to `upper`, kept as the nearest multiple of `step`."""
 
-    def __init__(self, lower: Figure, upper: Figure, *, step: Figure, nullable: bool = True) -> None:
+    def __init__(self, lower: Figure, upper: Figure, *, step: Figure, nullable: bool = False) -> None:
         size = positive(step=step)
         low, high = ceil(exact(lower=lower) / size), floor(exact(upper=upper) / size)
         _fill(self, nullable=nullable, lower=low, upper=high, step=size)
@@ -138,7 +140,21 @@ class Real(Number):
 
 
 @dataclass(frozen=True)
-class Days(Ranged):
+class Dated(Ranged):
+    """Days or moments; `grain` says which of the range occur, such as the first days of months."""
+
+    grain: Grain = EVERY
+
+    @property
+    def size(self) -> int | None:
+        return self.grain.count(self.lower, self.upper) + self.nullable
+
+    def codes(self) -> list[Code]:
+        return [*self.grain.codes(self.lower, self.upper), *([None] if self.nullable else [])]
+
+
+@dataclass(frozen=True)
+class Days(Dated):
     """Days, counted from 1970-01-01."""
 
     def code(self, value: Any) -> Code:
@@ -154,7 +170,7 @@ class Days(Ranged):
 class Date(Days):
     """Days from `lower` to `upper`, written as '2024-01-31' or `datetime.date`."""
 
-    def __init__(self, lower: str | dt.date, upper: str | dt.date, *, nullable: bool = True) -> None:
+    def __init__(self, lower: str | dt.date, upper: str | dt.date, *, nullable: bool = False) -> None:
         low, high = ((as_date(day) - EPOCH).days for day in (lower, upper))
         _fill(self, nullable=nullable, lower=low, upper=high)
 
@@ -166,7 +182,7 @@ class Date(Days):
 
 
 @dataclass(frozen=True)
-class Moments(Ranged):
+class Moments(Dated):
     """Moments without a time zone, counted in microseconds from 1970-01-01 00:00."""
 
     def code(self, value: Any) -> Code:
@@ -182,7 +198,7 @@ class Moments(Ranged):
 class Timestamp(Moments):
     """Moments from `lower` to `upper`, written as '2024-01-31 12:00' or `datetime.datetime`, without a time zone."""
 
-    def __init__(self, lower: str | dt.datetime, upper: str | dt.datetime, *, nullable: bool = True) -> None:
+    def __init__(self, lower: str | dt.datetime, upper: str | dt.datetime, *, nullable: bool = False) -> None:
         low, high = ((as_moment(moment) - _EPOCH_MOMENT) // _MICROSECOND for moment in (lower, upper))
         _fill(self, nullable=nullable, lower=low, upper=high)
 
@@ -197,7 +213,7 @@ class Timestamp(Moments):
 class Bool(Domain):
     """True or false."""
 
-    nullable: bool = True
+    nullable: bool = False
 
     @property
     def size(self) -> int | None:

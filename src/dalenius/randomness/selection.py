@@ -52,6 +52,29 @@ def exponential_weights(scores: Scores, rate: Number, entropy: Entropy, base: Se
     return _choose(_estimates(gaps, speed), partial(_weight, gaps, speed), entropy)
 
 
+def exponential_runs(scores: Scores, lengths: NDArray[Any], rate: Number, entropy: Entropy) -> int:
+    """An index i with probability exactly proportional to lengths[i] * exp(rate * scores[i]), for whole lengths >= 1.
+
+    As `exponential_weights` with a base, but for many different lengths of any size: they are compared by their powers
+    of two, and each such class is measured from its own best score.
+    """
+    values, speed = integer_scores(scores), positive(rate=rate)
+    parts, powers = np.frexp(lengths.astype(np.float64))
+    kinds, labels = np.unique(powers, return_inverse=True)
+    tops = np.full(len(kinds), values.min(), dtype=values.dtype)
+    np.maximum.at(tops, labels, values)
+    sizes = [Fraction(2) ** int(kind) for kind in kinds]
+    anchor = _heaviest(sizes, tops.tolist(), speed)
+
+    def relative(length: Fraction | int, score: int) -> arb:
+        return ball(length / sizes[anchor]) * ball(speed * (score - int(tops[anchor]))).exp()
+
+    with precise():
+        factors = np.array([float(relative(size, int(top)).upper()) for size, top in zip(sizes, tops, strict=True)])
+    estimates = _estimates(_gaps(values, tops[labels]), speed) * factors[labels] * parts
+    return _choose(estimates, lambda i: relative(int(lengths[i]), int(values[i])), entropy)
+
+
 def exponential_coins(scores: Scores, rate: Number, entropy: Entropy) -> NDArray[np.bool_]:
     """Independent coins, the i-th heads with probability exactly exp(-rate * (best score - scores[i]))."""
     values, speed = integer_scores(scores), positive(rate=rate)

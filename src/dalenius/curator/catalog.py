@@ -1,0 +1,236 @@
+"""The catalog: populations, tables and grants. Everything in it is declared by the owner; nothing is read from data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from dalenius.accounting.budget import Budget, Rectangle
+from dalenius.curator.names import column_name, person_name, table_name, unused
+from dalenius.errors import InvalidParameter
+from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
+from dalenius.privacy.numbers import of_kind, whole
+from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitColumn, Via
+from dalenius.query.types import Domain, Identifier
+
+_RELATIONS: Mapping[str, Neighbours] = {"add_remove": AddRemove(), "replace": Replace()}
+_PATH = re.compile(r"\s*(\w+)\s*(?:->|→)\s*(\w+)\s*\.\s*(\w+)\s*")
+
+
+@dataclass(frozen=True)
+class Population:
+    """The people behind a unit. It owns the budget, which all tables of these people share.
+
+    Nothing here ever changes, so a copy, a new version or a second table of the same people brings no fresh budget.
+    """
+
+    name: str
+    rectangle: Rectangle
+    neighbours: Neighbours
+
+    @property
+    def budget(self) -> Budget:
+        return self.rectangle.budget
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What an analyst may ask: of which tables, and the largest share of each population's budget in all."""
+
+    tables: tuple[str, ...] = ()
+    shares: tuple[tuple[str, Fraction], ...] = ()
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All declarations at one time. To add one is to make a new catalog; the old one stays as it is.
+
+    Textbook: S18.7.
+    """
+
+    populations: Mapping[str, Population] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    grants: Mapping[str, Grant] = field(default_factory=dict)
+
+    def with_population(self, name: str, *, budget: Budget, neighbours: object) -> Catalog:
+        """The catalog with one population more."""
+        unused("population", table_name(name), self.populations)
+        rectangle = Rectangle.of(of_kind(Budget, budget=budget))
+        added = Population(name, rectangle, _relation(neighbours))
+        return replace(self, populations={**self.populations, name: added})
+
+    def with_table(
+        self,
+        name: str,
+        *,
+        columns: Mapping[str, Domain],
+        population: str | None,
+        unit: str | Unit | None,
+        most: Most | None,
+        public: bool,
+        size: int | None,
+        keys: Iterable[str] = (),
+    ) -> Catalog:
+        """The catalog with one table more; `InvalidParameter` if the declaration is not complete or not consistent."""
+        unused("table", table_name(name), self.tables)
+        protection = self._protection(population, unit, most, public)
+        declared = _declared(columns, protection)
+        if protection and isinstance(protection.unit, Via):
+            self._require_path(protection.population, protection.unit)
+        rows = None if size is None else whole(1, size=size)
+        table = Table(name, declared, protection, rows, keys=_keys(keys, protection))
+        return replace(self, tables={**self.tables, name: table})
+
+    def with_version(self, name: str) -> Catalog:
+        """The catalog after the data of a table was replaced: a new version, the same people, the same budget."""
+        table = self.table(name)
+        return replace(self, tables={**self.tables, name: replace(table, version=table.version + 1)})
+
+    def with_grant(self, analyst: str, *, tables: Iterable[str], share: Fraction) -> Catalog:
+        """The catalog with more tables for an analyst, and a new share of the budgets of these tables' populations."""
+        granted = [self.table(name) for name in ([tables] if isinstance(tables, str) else tables)]
+        if not granted:
+            raise InvalidParameter("tables", tables, allowed="one table or more")
+        before = self.grants.get(person_name(analyst), Grant())
+        names = tuple(dict.fromkeys([*before.tables, *(table.name for table in granted)]))
+        shares = dict(before.shares) | {table.protection.population: share for table in granted if table.protection}
+        return replace(self, grants={**self.grants, analyst: Grant(names, tuple(shares.items()))})
+
+    def population(self, name: str) -> Population:
+        """The population of this name."""
+        if name not in self.populations:
+            raise InvalidParameter(
+                "population", name, allowed=_listed(self.populations), hint="Declare it with add_population first."
+            )
+        return self.populations[name]
+
+    def table(self, name: str) -> Table:
+        """The table of this name."""
+        if name not in self.tables:
+            raise InvalidParameter("table", name, allowed=_listed(self.tables), hint="Declare it with add_table first.")
+        return self.tables[name]
+
+    def tables_for(self, analyst: str | None) -> Mapping[str, Table]:
+        """The tables that somebody may ask; None is the owner, who may ask all."""
+        if analyst is None:
+            return self.tables
+        grant = self.grants.get(analyst, Grant())
+        return {name: self.tables[name] for name in grant.tables}
+
+    def _protection(
+        self, population: str | None, unit: str | Unit | None, most: Most | None, public: bool
+    ) -> Protection | None:
+        if public:
+            return _no_protection(population, unit, most)
+        if population is None:
+            raise InvalidParameter(
+                "population",
+                None,
+                allowed="stated, or public=True",
+                hint="Say whose data this is, or that no row of it is about anybody who must be protected.",
+            )
+        people = self.population(population)
+        owner = self._unit(unit)
+        self._require_one_unit(people.name, owner)
+        if isinstance(owner, EachRow) and most is not None:
+            raise InvalidParameter("most", most, allowed="left out where each row is a unit: it has one row")
+        limit = None if most is None else of_kind(Most, most=most)
+        return Protection(people.name, owner, people.neighbours, limit)
+
+    def _unit(self, unit: str | Unit | None) -> Unit:
+        if isinstance(unit, UnitColumn | Via):
+            column_name(unit.column)
+        if isinstance(unit, UnitColumn | Via | EachRow):
+            return unit
+        if not isinstance(unit, str):
+            raise InvalidParameter(
+                "unit",
+                unit,
+                allowed="a column such as 'patient_id', a path such as 'order_id -> orders.customer_id', or EachRow()",
+            )
+        path = _PATH.fullmatch(unit)
+        return self._path(*map(column_name, path.groups())) if path else UnitColumn(column_name(unit))
+
+    def _path(self, column: str, name: str, owner: str) -> Via:
+        """'order_id -> orders.customer_id': rows belong to the customers of the orders with the same order_id."""
+        table = self.table(name)
+        reached = table.protection.unit if table.protection else None
+        if not (isinstance(reached, UnitColumn) and reached.column == owner):
+            raise InvalidParameter(
+                "unit",
+                f"{column} -> {name}.{owner}",
+                allowed=f"a path to the unit of {name}, which is {reached or 'none: it is public'}",
+                hint=f"Write Via({column!r}, {name!r}, key=...) where {name} is itself reached by a path.",
+            )
+        return Via(column, name, column)
+
+    def _require_path(self, population: str, unit: Via) -> None:
+        """A path leads through a private table of the same population, by a column that it declares."""
+        table = self.table(unit.table)
+        if table.protection is None or table.protection.population != population:
+            raise InvalidParameter("unit", str(unit), allowed=f"a path through a table of {population}")
+        if isinstance(table.protection.unit, EachRow):
+            raise InvalidParameter("unit", str(unit), allowed="a path to a table whose unit has a name")
+        if unit.key not in {**dict(table.columns), **dict.fromkeys(table.keys)}:
+            raise InvalidParameter(
+                "key", unit.key, allowed=f"a key of {table.name}", hint=f"Add {table.name} with keys=[{unit.key!r}]."
+            )
+
+    def _require_one_unit(self, population: str, unit: Unit) -> None:
+        """Rows as units and people as units do not mix, and rows of two tables are not the same units."""
+        others = [table for table in self.tables.values() if _of(table, population)]
+        by_row = [table for table in others if table.protection and isinstance(table.protection.unit, EachRow)]
+        if by_row or (others and isinstance(unit, EachRow)):
+            raise InvalidParameter(
+                "unit",
+                str(unit),
+                allowed=f"the unit of the other tables of {population}, and that not each row",
+                hint="A population whose units are rows has one table; name a column to protect people across tables.",
+            )
+
+
+def _declared(columns: Mapping[str, Domain], protection: Protection | None) -> tuple[tuple[str, Domain], ...]:
+    declared: dict[str, Domain] = {}
+    for name, domain in columns.items():
+        unused("column", column_name(name), declared)
+        if not isinstance(domain, Domain) or isinstance(domain, Identifier):
+            raise InvalidParameter(
+                f"column {name}", domain, allowed="a type such as Int(0, 120), Category('a', 'b') or Text()"
+            )
+        declared[name] = domain.or_null(domain.nullable)
+    unit = protection.unit if protection else None
+    if isinstance(unit, UnitColumn) and unit.column.lower() in {name.lower() for name in declared}:
+        raise InvalidParameter("columns", unit.column, allowed="without the unit, which is not asked about")
+    if not declared and unit is None:
+        raise InvalidParameter("columns", columns, allowed="one column or more")
+    return tuple(declared.items())
+
+
+def _keys(keys: Iterable[str], protection: Protection | None) -> tuple[str, ...]:
+    """Columns that the paths of other tables lead through."""
+    listed = tuple(dict.fromkeys(column_name(key) for key in ([keys] if isinstance(keys, str) else keys)))
+    if listed and protection is None:
+        raise InvalidParameter("keys", listed, allowed="left out: a public table has no units to lead to")
+    return listed
+
+
+def _no_protection(population: str | None, unit: object, most: object) -> None:
+    if any(stated is not None for stated in (population, unit, most)):
+        raise InvalidParameter("public", True, allowed="left out where a population, unit or most is given")
+
+
+def _relation(neighbours: object) -> Neighbours:
+    relation = _RELATIONS.get(neighbours) if isinstance(neighbours, str) else neighbours
+    if not isinstance(relation, Neighbours) or relation not in _RELATIONS.values():
+        raise InvalidParameter("neighbours", neighbours, allowed="'add_remove' or 'replace'")
+    return relation
+
+
+def _of(table: Table, population: str) -> bool:
+    return table.protection is not None and table.protection.population == population
+
+
+def _listed(names: Iterable[str]) -> str:
+    return "one of " + (", ".join(names) or "none so far")

@@ -1,0 +1,86 @@
+"""The one way to an answer: charge, measure exactly, add noise, release, store."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dalenius.accounting.allowance import Allowance, JointAllowance
+from dalenius.curator.answers import Answer
+from dalenius.curator.ledger import Account, Ledger, Receipt
+from dalenius.curator.log import OwnerLog
+from dalenius.engines.engine import Engine
+from dalenius.errors import NeighbourMismatch, WorkStopped
+from dalenius.privacy.neighbours import Neighbours
+from dalenius.query.postprocess import Shaped
+from dalenius.query.pricing import Priced
+from dalenius.query.questions import Question
+from dalenius.randomness.entropy import system_entropy
+
+
+@dataclass(frozen=True)
+class Payer:
+    """Who pays: a name for the receipt, and the account and neighbours of each population."""
+
+    who: str
+    accounts: Mapping[str, Account]
+    neighbours: Mapping[str, Neighbours]
+
+    def require_one_relation(self) -> None:
+        """Refuse a question about populations with different neighbours: no mechanism is calibrated for both."""
+        if len(set(self.neighbours.values())) > 1:
+            raise NeighbourMismatch(**self.neighbours)
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where charges are made and exact values become noisy ones.
+
+    Guarantee: no data is read before the ledger has taken the whole price; what fails afterwards, for whatever reason,
+    stays charged and looks the same to whoever asked; an answer is stored before it is handed out.
+    """
+
+    ledger: Ledger
+    engine: Engine
+    log: OwnerLog
+
+    def answer(self, priced: Priced, payer: Payer, finished: Callable[[Shaped, Receipt], Answer]) -> Answer:
+        """Charge and answer; `finished` puts the noisy table and its receipt together.
+
+        Raises `BudgetExceeded` and charges nothing, or charges and raises `WorkStopped`.
+        """
+        payer.require_one_relation()
+        for step in priced.passes:
+            self.engine.spelled(step)  # refuses what cannot run, while it costs nothing
+        charges = {payer.accounts[name]: amount for name, amount in priced.charge.items()}
+        receipt = self.ledger.reserve(charges, question=digest(priced.question), who=payer.who)
+        try:
+            answer = finished(self._released(priced, payer), receipt)
+            self.ledger.store(receipt, answer)
+            return answer
+        except BaseException as error:
+            self.log.record(receipt.id, payer.who, error)
+        # Raised out here, so that neither the error nor its text travels along: both can depend on rows.
+        raise WorkStopped
+
+    def _released(self, priced: Priced, payer: Payer) -> Shaped:
+        with allowance(priced, payer.neighbours) as paid:
+            return noisy(priced, self.engine, paid)
+
+
+def noisy(priced: Priced, engine: Engine, paid: Allowance) -> Shaped:
+    """Run the passes, measure everything at the expense of `paid`, and shape what was released."""
+    exact = [engine.run(step) for step in priced.passes]
+    return priced.answer(priced.run(exact, paid, system_entropy()))
+
+
+def allowance(priced: Priced, neighbours: Mapping[str, Neighbours]) -> Allowance:
+    """What a price allows to draw, from every population that it was charged to."""
+    parts = [Allowance(amount, neighbours=neighbours[name]) for name, amount in priced.charge.items()]
+    return parts[0] if len(parts) == 1 else JointAllowance(*parts)
+
+
+def digest(question: Question) -> str:
+    """A name for a bound question: equal questions about equal versions of tables have equal names."""
+    return hashlib.sha256(repr(question).encode()).hexdigest()

@@ -1,0 +1,74 @@
+"""Made-up tables with the public schema, for rehearsals: drawn by a fixed public generator, never from data."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dalenius.curator.catalog import Catalog
+from dalenius.query.tables import Table, UnitColumn, Via
+from dalenius.query.types import Bool, Choice, Domain, Number, Ranged
+
+ROWS, PUBLIC_ROWS, ROWS_PER_UNIT, WORDS = 2_000, 200, 4, 12
+_NULL_EVERY = 20
+_WIDEST = 2**62
+
+
+def made_up(tables: Mapping[str, Table], catalog: Catalog) -> dict[str, pa.Table]:
+    """A table of made-up rows for each of these tables and all that their key paths lead through."""
+    made: dict[str, pa.Table] = {}
+    for table in tables.values():
+        _make(table, catalog, made)
+    return made
+
+
+def _make(table: Table, catalog: Catalog, made: dict[str, pa.Table]) -> None:
+    if table.name in made:
+        return
+    rows = ROWS if table.protection else PUBLIC_ROWS
+    columns = {name: _column(table.name, name, domain, rows) for name, domain in table.columns}
+    unit = table.protection.unit if table.protection else None
+    for key in table.keys:
+        columns.setdefault(key, pa.array(_below(table.name, key, rows, rows)))
+    if isinstance(unit, UnitColumn):
+        columns[unit.column] = pa.array(_below(table.name, unit.column, rows, rows // ROWS_PER_UNIT))
+    if isinstance(unit, Via):
+        _make(catalog.table(unit.table), catalog, made)
+        keys = made[unit.table].column(unit.key)
+        columns[unit.column] = keys.take(pa.array(_below(table.name, unit.column, rows, len(keys))))
+    made[table.name] = pa.table(columns)
+
+
+def _column(table: str, name: str, domain: Domain, rows: int) -> pa.Array:
+    values = _values(f"{table}.{name}", domain, rows)
+    missing = _below(table, f"{name} missing", rows, _NULL_EVERY) == 0
+    return pa.array([None if gone and domain.nullable else value for value, gone in zip(values, missing, strict=True)])
+
+
+def _values(seed: str, domain: Domain, rows: int) -> list[Any]:
+    if isinstance(domain, Ranged):
+        span = min(domain.upper - domain.lower + 1, _WIDEST)
+        codes = [domain.lower + place for place in _below(seed, "", rows, span).tolist()]
+        shown = [domain.shown(code) for code in codes]
+        return [float(value) for value in shown] if _needs_float(domain) else shown
+    if isinstance(domain, Choice):
+        return [domain.values[place] for place in _below(seed, "", rows, len(domain.values)).tolist()]
+    if isinstance(domain, Bool):
+        return [place == 1 for place in _below(seed, "", rows, 2).tolist()]
+    return [f"made up {place}" for place in _below(seed, "", rows, WORDS).tolist()]
+
+
+def _needs_float(domain: Ranged) -> bool:
+    wide = max(abs(domain.lower), abs(domain.upper)) >= _WIDEST
+    return isinstance(domain, Number) and (domain.step.denominator != 1 or wide or domain.step > _WIDEST // 2**32)
+
+
+def _below(table: str, name: str, rows: int, size: int) -> NDArray[np.int64]:
+    """Numbers below `size` that everybody can compute: SHAKE-256 of the names."""
+    words = hashlib.shake_256(f"{table}\0{name}".encode()).digest(8 * rows)
+    return (np.frombuffer(words, dtype=np.uint64) % np.uint64(size)).astype(np.int64)

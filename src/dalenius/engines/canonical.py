@@ -1,0 +1,147 @@
+"""What an import makes of a raw value: the reference meaning of codes, written once in plain Python.
+
+Total: every raw value becomes a code of its domain or NULL. NaN, a category that nobody listed, a value of another
+type and a text that is not valid become NULL; what lies outside the bounds moves to the nearest one, infinities too.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from dalenius.engines.hashing import identity
+from dalenius.errors import InvalidParameter
+from dalenius.query.tables import EachRow, Table, UnitColumn, Via
+from dalenius.query.types import Bool, Choice, Code, Days, Domain, Identifier, Moments, Number, Ranged, Text
+
+RawRows: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
+"""The raw rows of each table: a mapping from column to value for each row."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row as codes, and whose it is; `unit` is None in a public table."""
+
+    unit: Code
+    values: Mapping[str, Code]
+
+
+def canonical(domain: Domain, raw: Any) -> Code:
+    """The code of a raw value, or NULL; never an error."""
+    if raw is None or _is_nan(raw):
+        return None
+    if isinstance(domain, Identifier):
+        return unit_code(raw)
+    if isinstance(domain, Bool):
+        return bool(raw) if _is_truth_value(raw) else None
+    if isinstance(domain, Text):
+        return _text(domain, raw)
+    return _ranged(domain, raw) if isinstance(domain, Ranged) else None
+
+
+def unit_code(raw: Any) -> Code:
+    """The id of a unit: whole numbers stay numbers, everything else is NFC text; NULL belongs to nobody."""
+    if raw is None or _is_nan(raw):
+        return None
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return raw
+    return _text(Text(), raw if isinstance(raw, str) else str(raw))
+
+
+def import_rows(table: Table, raw: RawRows, tables: Mapping[str, Table]) -> list[Row]:
+    """The rows of a table as codes, once for each unit that owns them; rows that nobody owns are dropped."""
+    found = []
+    for row, units in zip(raw[table.name], owners(table, raw, tables), strict=True):
+        values = {name: canonical(domain, row.get(name)) for name, domain in table.columns}
+        found += [Row(unit, values) for unit in units]
+    return found
+
+
+def owners(table: Table, raw: RawRows, tables: Mapping[str, Table]) -> list[list[Code]]:
+    """The units that own each row of a table: one, several along a key path, or none; None alone if it is public."""
+    rows = raw[table.name]
+    if table.protection is None:
+        return [[None] for _ in rows]
+    unit = table.protection.unit
+    if isinstance(unit, EachRow):
+        return [[identity] for identity in row_identities(table, rows)]
+    if isinstance(unit, UnitColumn):
+        codes = [unit_code(row.get(unit.column)) for row in rows]
+        return [[] if code is None else [code] for code in codes]
+    matches = _owners_by_key(unit, raw, tables)
+    keys = [_key_code(unit, row.get(unit.column), tables) for row in rows]
+    return [[] if key is None else matches.get(key, []) for key in keys]
+
+
+def row_identities(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Each row's id where each row is a unit: a hash of what it holds, and of how many equal rows came before it.
+
+    No position enters, so a row that comes or goes leaves the set of all other ids as it is.
+    """
+    seen: Counter[str] = Counter()
+    found = []
+    for row in rows:
+        content = ",".join([table.name, *(_content(domain, row.get(name)) for name, domain in table.columns)])
+        seen[content] += 1
+        found.append(identity(f"{content}#{seen[content]}"))
+    return found
+
+
+def _content(domain: Domain, raw: Any) -> str:
+    code = canonical(Text() if isinstance(domain, Choice) else domain, raw)
+    if code is None:
+        return "null"
+    text = str(code).lower() if isinstance(code, bool) else str(code)
+    return f"{len(text)}:{text}"
+
+
+def _owners_by_key(via: Via, raw: RawRows, tables: Mapping[str, Table]) -> dict[Code, list[Code]]:
+    parent = tables[via.table]
+    found: dict[Code, dict[Code, None]] = {}
+    for row, units in zip(raw[via.table], owners(parent, raw, tables), strict=True):
+        found.setdefault(_key_code(via, row.get(via.key), tables), {}).update(dict.fromkeys(units))
+    return {code: list(units) for code, units in found.items()}
+
+
+def _key_code(via: Via, raw: Any, tables: Mapping[str, Table]) -> Code:
+    """The key of a path as it is compared: as the parent declares the column, or like an id."""
+    parent = tables[via.table]
+    domain = None if via.key in parent.keys else dict(parent.columns).get(via.key)
+    return unit_code(raw) if domain is None else canonical(domain, raw)
+
+
+def _ranged(domain: Ranged, raw: Any) -> Code:
+    if isinstance(raw, float) and math.isinf(raw):
+        return domain.upper if raw > 0 else domain.lower
+    if isinstance(domain, Number) and isinstance(raw, float | Decimal):
+        raw = Fraction(Decimal(repr(raw)) if isinstance(raw, float) else raw)
+    if isinstance(domain, Days) and isinstance(raw, dt.datetime):
+        raw = raw.date()
+    if isinstance(domain, Moments) and isinstance(raw, dt.date) and not isinstance(raw, dt.datetime):
+        raw = dt.datetime(raw.year, raw.month, raw.day)
+    try:
+        return domain.code(raw)
+    except (InvalidParameter, TypeError, ValueError, OverflowError):
+        return None
+
+
+def _text(domain: Text, raw: Any) -> Code:
+    try:
+        text = domain.code(raw)
+    except InvalidParameter:
+        return None
+    return None if isinstance(domain, Choice) and text not in domain.values else text
+
+
+def _is_nan(raw: Any) -> bool:
+    return isinstance(raw, float) and math.isnan(raw)
+
+
+def _is_truth_value(raw: Any) -> bool:
+    return isinstance(raw, bool)

@@ -1,0 +1,130 @@
+"""The curator's DuckDB file: written only by imports, and otherwise open read-only behind a lock-down.
+
+The lock-down is a second wall. No text of an analyst reaches the engine; should one ever do, it finds a read-only file,
+no other files, no network, no extensions, no Python variables, and settings that cannot be changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from dalenius.errors import WorkStopped
+
+_CLOSED = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_unsigned_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",
+    "python_scan_all_frames": "false",
+    "temp_file_encryption": "true",
+}
+_LOCK = ("SET enable_progress_bar = false", "SET enable_external_access = false", "SET lock_configuration = true")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a query may use: threads, memory, and encrypted disk space for what does not fit into memory."""
+
+    threads: int = 2
+    memory: str = "2GB"
+    spill: str = "16GB"
+
+
+class File:
+    """One DuckDB file. Many queries read it at once; an import waits for them and shuts them out."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        self._path, self._limits = path, limits
+        self._reader: duckdb.DuckDBPyConnection | None = None
+        self._readers, self._gate = 0, threading.Condition()
+
+    @contextmanager
+    def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The file, open for an import, with nobody else using it."""
+        with self._gate:
+            self._gate.wait_for(lambda: self._readers == 0)
+            self._forget_reader()
+            connection = duckdb.connect(str(self._path), config=self._config())
+            try:
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A read-only connection behind the lock-down."""
+        with self._gate:
+            cursor = self._locked().cursor()
+            self._readers += 1
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+            with self._gate:
+                self._readers -= 1
+                self._gate.notify_all()
+
+    def close(self) -> None:
+        with self._gate:
+            self._gate.wait_for(lambda: self._readers == 0)
+            self._forget_reader()
+
+    def _locked(self) -> duckdb.DuckDBPyConnection:
+        if self._reader is None:
+            settings = {**self._config(), "access_mode": "READ_ONLY", "preserve_insertion_order": "false"}
+            reader = duckdb.connect(str(self._path), config=settings)
+            for statement in _LOCK:
+                reader.execute(statement)
+            self._reader = reader
+        return self._reader
+
+    def _forget_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = None
+
+    def _config(self) -> dict[str, str | bool | int | float | list[str]]:
+        limits = {"threads": str(self._limits.threads), "memory_limit": self._limits.memory}
+        spill = {"temp_directory": str(self._path) + ".spill", "max_temp_directory_size": self._limits.spill}
+        return {**_CLOSED, **limits, **spill}
+
+
+def run(file: File, sql: str, *, seconds: float | None, log: Callable[[BaseException], object]) -> pa.Table:
+    """The result of a query, run in this thread and stopped after `seconds`.
+
+    Whatever goes wrong raises `WorkStopped` without the engine's words, which may quote rows; these go to `log`.
+    An interrupt by the keyboard stops the query and stays an interrupt.
+    """
+    interrupted = False
+    try:
+        with file.reading() as connection, _watched(connection, seconds):
+            return connection.sql(sql).to_arrow_table()
+    except BaseException as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        log(error)
+    # Raised out here, so that the engine's error does not travel along.
+    raise KeyboardInterrupt if interrupted else WorkStopped
+
+
+@contextmanager
+def _watched(connection: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[None]:
+    """Interrupt the connection's query when time is up."""
+    if seconds is None:
+        yield
+        return
+    watchdog = threading.Timer(seconds, connection.interrupt)
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.cancel()

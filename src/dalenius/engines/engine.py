@@ -1,0 +1,34 @@
+"""What every engine offers: tables in, sealed integers out."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from dalenius.privacy.exact import Exact
+from dalenius.query.cells import Cells
+from dalenius.query.plan import Pass
+from dalenius.query.tables import Table
+
+
+class Engine(Protocol):
+    """Holds snapshots of tables as codes, and runs passes over them.
+
+    Guarantee: a pass means what its docstring in `plan` says, for every content of the tables; `spelled` depends on
+    public facts alone and reads nothing; a failed pass raises `WorkStopped` without a word about the reason.
+    """
+
+    def register(self, table: Table, source: Any, *, counts: bool = False) -> None:
+        """Import the rows of a table once, checked against its declaration; raises `DataMismatch` and keeps nothing.
+
+        `counts` adds numbers of rows to that error, for an owner who asks for them.
+        """
+
+    def spelled(self, step: Pass) -> str:
+        """The exact text that the engine runs. Raises `QueryRefused` for what it cannot run without overflow, so
+        call it before anything is charged."""
+
+    def run(self, step: Pass, *, seconds: float | None = None) -> Exact[Cells]:
+        """The result, sealed and with no sensitivity stated: whoever made the plan maps it with the right one."""
+
+    def close(self) -> None:
+        """Let go of files and memory."""

@@ -1,0 +1,131 @@
+"""The keys of an answer: every public combination of declared values, or a list that was chosen privately."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dalenius.query.types import Code, Domain, Ranged
+
+Key: TypeAlias = tuple[Code, ...]
+"""A code for each key column."""
+
+MOST_KEYS = 10**6
+"""The most public keys that one answer may have."""
+
+
+@dataclass(frozen=True)
+class KeySpace:
+    """All combinations of the codes of some domains with public values; the last domain runs fastest."""
+
+    domains: tuple[Domain, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        sizes = [domain.size for domain in self.domains]
+        assert None not in sizes
+        return tuple(size for size in sizes if size is not None)
+
+    @property
+    def size(self) -> int:
+        return prod(self.sizes)
+
+    def keys(self) -> list[Key]:
+        """Every key, in order."""
+        columns = [domain.codes() for domain in self.domains]
+        return [self._key(columns, index) for index in range(self.size)]
+
+    def _key(self, columns: list[list[Code]], index: int) -> Key:
+        key: list[Code] = []
+        for column in reversed(columns):
+            index, place = divmod(index, len(column))
+            key.append(column[place])
+        return tuple(reversed(key))
+
+    def dense(self, keys: Sequence[pa.Array], total: NDArray[Any]) -> NDArray[Any]:
+        """One number for each key of the space, zero where it does not occur; keys outside the space are left out."""
+        return _summed(self.positions(keys, len(total)), total, self.size)
+
+    def positions(self, keys: Sequence[pa.Array], length: int) -> NDArray[np.int64]:
+        """The place of each of `length` keys in the space, or -1."""
+        places, outside = np.zeros(length, dtype=np.int64), np.zeros(length, dtype=bool)
+        for domain, size, column in zip(self.domains, self.sizes, keys, strict=True):
+            place = _places(domain, size, column)
+            outside |= place < 0
+            places = places * size + place
+        places[outside] = -1
+        return places
+
+
+@dataclass(frozen=True)
+class ListedKeys:
+    """Keys that were chosen, in the order in which they are shown."""
+
+    listed: tuple[Key, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.listed)
+
+    def keys(self) -> Sequence[Key]:
+        """Every key, in order."""
+        return self.listed
+
+    def dense(self, keys: Sequence[pa.Array], total: NDArray[Any]) -> NDArray[Any]:
+        """One number for each listed key, zero where it does not occur; other keys are left out."""
+        return _summed(self.positions(keys, len(total)), total, self.size)
+
+    def positions(self, keys: Sequence[pa.Array], length: int) -> NDArray[np.int64]:
+        """The place of each of `length` keys in the list, or -1."""
+        place = {key: index for index, key in enumerate(self.listed)}
+        return np.array([place.get(key, -1) for key in key_tuples(keys, length)], dtype=np.int64)
+
+
+def _summed(places: NDArray[np.int64], total: NDArray[Any], size: int) -> NDArray[Any]:
+    known = places >= 0
+    vector = np.zeros(size, dtype=total.dtype)
+    np.add.at(vector, places[known], total[known])
+    return vector
+
+
+def key_tuples(keys: Sequence[pa.Array], length: int) -> list[Key]:
+    """The keys one by one, as codes."""
+    columns = [[_code(value) for value in column.to_pylist()] for column in keys]
+    return list(zip(*columns, strict=True)) if columns else [()] * length
+
+
+def _code(value: Any) -> Code:
+    return int(value) if isinstance(value, Decimal) else value
+
+
+def _places(domain: Domain, size: int, column: pa.Array) -> NDArray[np.int64]:
+    """The place of each code among the domain's codes, NULL being the last one, or -1."""
+    missing = np.asarray(column.is_null())
+    if isinstance(domain, Ranged):
+        places = _integers(column, missing) - domain.lower
+        places = np.where((places >= 0) & (places <= domain.upper - domain.lower), places, -1).astype(np.int64)
+    else:
+        listed = [code for code in domain.codes() if code is not None]
+        found = pc.index_in(column, value_set=pa.array(listed, type=column.type))
+        places = np.asarray(found.fill_null(-1)).astype(np.int64)
+    places[missing] = size - 1 if domain.nullable else -1
+    return places
+
+
+def _integers(column: pa.Array, missing: NDArray[np.bool_]) -> NDArray[Any]:
+    """The codes as integers that subtraction does not wrap, with 0 for NULL."""
+    if pa.types.is_int64(column.type) or pa.types.is_int32(column.type):
+        values = np.asarray(column.fill_null(0)).astype(np.int64)
+        if not len(values) or max(abs(int(values.min())), abs(int(values.max()))) < 2**62:
+            return values
+    return np.array(
+        [0 if gone else int(code.as_py()) for code, gone in zip(column, missing, strict=True)], dtype=object
+    )

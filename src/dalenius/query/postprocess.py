@@ -1,0 +1,115 @@
+"""From estimates to the table that is shown: arithmetic on aggregates, HAVING, ORDER BY, LIMIT, and the bars.
+
+Everything here sees released values only, so it costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from dalenius.query.bars import bars
+from dalenius.query.estimates import LEVEL, Estimates
+from dalenius.query.questions import Given, KeyOf, Output, Post, ValueOf
+from dalenius.query.released import apply, plain, sort_key, tidy
+from dalenius.query.types import Code, Domain
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """Named columns, with a column of bars for each that has some, and how many groups were not shown."""
+
+    names: tuple[str, ...]
+    columns: tuple[list[Any], ...]
+    errors: tuple[list[Any] | None, ...]
+    domains: tuple[Domain | None, ...]
+    """The domain of a column that is a key."""
+    dropped: int
+    """Groups that HAVING or LIMIT left out."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What was released of each group: its keys and the estimates of its statistics."""
+
+    keys: Sequence[tuple[Any, ...]]
+    estimates: Sequence[Estimates | None]
+    level: Fraction
+
+    def value(self, post: Post, row: int) -> Any:
+        """The value of a term in one group; exact numbers are fractions."""
+        match post:
+            case KeyOf():
+                return plain(self.keys[row][post.index])
+            case ValueOf():
+                found = self.estimates[post.index]
+                return None if found is None else plain(found.values[row])
+            case Given():
+                return plain(post.value)
+        return apply(post.function, [self.value(argument, row) for argument in post.arguments])
+
+    def shown(self, post: Post, row: int) -> Any:
+        """The value of a term as people see it; a statistic or key by itself as it came."""
+        if isinstance(post, KeyOf):
+            return tidy(self.keys[row][post.index])
+        found = self.estimates[post.index] if isinstance(post, ValueOf) else None
+        return tidy(self.value(post, row)) if found is None else found.values[row]
+
+
+def shape(
+    output: Output,
+    keys: Sequence[tuple[Code, ...]],
+    key_domains: Sequence[Domain],
+    estimates: Sequence[Estimates | None],
+    *,
+    level: Fraction = LEVEL,
+    nonnegative: bool = False,
+    digits: int | None = None,
+) -> Shaped:
+    """The table of an answer: `keys` are codes in order, and each estimate has a value for each of them.
+
+    `nonnegative` shows counts below zero as zero; `digits` rounds values that are not whole. Bars stay as they are:
+    a count that was raised to zero is no farther from the truth than before.
+    """
+    if nonnegative:
+        estimates = [found and _not_negative(found) for found in estimates]
+    read = [tuple(domain.shown(code) for domain, code in zip(key_domains, key, strict=True)) for key in keys]
+    groups = Groups(read, estimates, level)
+    rows = _kept(output, groups)
+    columns = [[_rounded(groups.shown(post, row), digits) for row in rows] for _, post in output.columns]
+    return Shaped(
+        tuple(name for name, _ in output.columns),
+        tuple(columns),
+        tuple(bars(post, groups, rows, values) for (_, post), values in zip(output.columns, columns, strict=True)),
+        tuple(key_domains[post.index] if isinstance(post, KeyOf) else None for _, post in output.columns),
+        len(keys) - len(rows),
+    )
+
+
+def _kept(output: Output, groups: Groups) -> list[int]:
+    """The groups that are shown, in order: NULLs last, ties in the order of the keys."""
+    rows = list(range(len(groups.keys)))
+    if output.having is not None:
+        rows = [row for row in rows if groups.value(output.having, row) is True]
+    for term, descending in reversed(output.order_by):
+        values = {row: groups.value(term, row) for row in rows}
+        known = [row for row in rows if values[row] is not None]
+        known.sort(key=lambda row: sort_key(values[row]), reverse=descending)
+        rows = known + [row for row in rows if values[row] is None]
+    return rows if output.limit is None else rows[: output.limit]
+
+
+def _not_negative(found: Estimates) -> Estimates:
+    if not found.counts:
+        return found
+    return replace(found, values=[None if value is None else max(0, value) for value in found.values])
+
+
+def _rounded(value: Any, digits: int | None) -> Any:
+    if digits is None or not isinstance(value, float | Decimal):
+        return value
+    exact = apply("round", [plain(value), Fraction(digits)])
+    return tidy(exact)

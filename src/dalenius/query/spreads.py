@@ -1,0 +1,103 @@
+"""How far sums of independent noise stray, and which values of a ratio agree with what was released.
+
+Everything here sees released values and public laws only, so it costs nothing and may use floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.randomness.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, LaplaceSumLaw, NoiseLaw
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_FINE = 1 << 20  # a scale at which the steps of the integer noise no longer show
+_TERMS = (1, 2, 3, 4, 6, 12)
+_HALVINGS = 36
+_BLUR = 0.3  # a part of this variance, in squared steps of another, blurs that one's steps
+
+
+def spread(laws: Sequence[NoiseLaw], weights: Sequence[Floats], *, level: Fraction) -> Floats:
+    """About the least t with P[|sum of weight * Z| <= t] >= level, for independent Z of these laws; by element.
+
+    Method: the sum's variance and fourth cumulant are exact; the quantile is that of a sum of equal Laplace draws
+    with the same two (a normal law where the fourth cumulant is zero). Half a step of the integer noise is added,
+    unless other parts blur the steps of the largest one. The tests hold it against exact convolutions: at levels from
+    80 % to 95 % the chance of exceeding t is at most 1.1 (1 - level), at 99 % at most 1.2 (1 - level).
+    """
+    sizes, deviations = [np.abs(weight) for weight in weights], [variance(law) ** 0.5 for law in laws]
+    parts = [(size * deviation) ** 2 for size, deviation in zip(sizes, deviations, strict=True)]
+    total = np.maximum(np.sum(parts, axis=0), 1e-300)
+    excess = np.sum([part * part * _excess(law) for law, part in zip(laws, parts, strict=True)], axis=0) / total**2
+    bends, heights = _heights(level)
+    return np.asarray(np.sqrt(total) * np.interp(excess, bends, heights) + _step(sizes, parts) / 2)
+
+
+def _step(sizes: Sequence[Floats], parts: Sequence[Floats]) -> Floats:
+    """The steps that show in the sum: those of its largest part, or of a finer part that blurs them."""
+    largest = np.argmax(parts, axis=0)
+    coarse = np.take_along_axis(np.stack(sizes), largest[None], axis=0)[0]
+    blurs = [np.where(part >= _BLUR * coarse * coarse, size, coarse) for size, part in zip(sizes, parts, strict=True)]
+    return np.asarray(np.minimum(np.min(blurs, axis=0), coarse))
+
+
+def agreeing(
+    top: Floats, bottom: Floats, reach: Callable[[Floats], Floats], *, lower: Floats, upper: Floats
+) -> tuple[Floats, Floats]:
+    """The least interval that holds every c from `lower` to `upper` with |top - c bottom| <= reach(c); bottom > 0.
+
+    Guarantee: if top and bottom are A and B plus noise, and |noise of top - c noise of bottom| <= reach(c) with
+    probability p at c = A / B, then the interval holds A / B with probability at least p: c = A / B is refused only
+    if that event fails. Where no c agrees, the one nearest to top / bottom is taken as if it had been measured.
+    Reference: Fieller 1954, Some problems in interval estimation.
+    """
+    start = np.clip(top / bottom, lower, upper)
+    nearest = np.where(np.abs(top - start * bottom) > reach(start), start * bottom, top)
+
+    def agrees(c: Floats) -> NDArray[np.bool_]:
+        return np.asarray(np.abs(nearest - c * bottom) <= reach(c))
+
+    return _edge(agrees, start, lower), _edge(agrees, start, upper)
+
+
+def _edge(agrees: Callable[[Floats], NDArray[np.bool_]], inside: Floats, outside: Floats) -> Floats:
+    """Where agreement ends between a point that agrees and one that may not."""
+    near, far = np.where(agrees(outside), outside, inside), outside
+    for _ in range(_HALVINGS):
+        middle = (near + far) / 2
+        good = agrees(middle)
+        near, far = np.where(good, middle, near), np.where(good, far, middle)
+    return far
+
+
+@lru_cache(maxsize=1024)
+def variance(law: NoiseLaw) -> float:
+    """The variance of the noise."""
+    return float(law.variance().mid())
+
+
+def _excess(law: NoiseLaw) -> float:
+    """The excess kurtosis; three, a single Laplace draw's, where it is not known."""
+    match law:
+        case DiscreteGaussianLaw():
+            return 0.0
+        case LaplaceSumLaw():
+            return 3 / law.terms
+    return 3.0
+
+
+@lru_cache(maxsize=64)
+def _heights(level: Fraction) -> tuple[Floats, Floats]:
+    """Excess kurtosis, rising from zero, and the quantile of |Z| in standard deviations that goes with it."""
+    points = [(0.0, DiscreteGaussianLaw(_FINE * _FINE).quantile(1 - level) / _FINE)]
+    for terms in reversed(_TERMS):
+        law = LaplaceSumLaw(Fraction(_FINE), terms) if terms > 1 else DiscreteLaplaceLaw(Fraction(_FINE))
+        points.append((3 / terms, law.quantile(1 - level) / _FINE / float(np.sqrt(2 * terms))))
+    bends, heights = np.array(points).T
+    return bends, heights

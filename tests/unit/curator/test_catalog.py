@@ -1,0 +1,187 @@
+"""The catalog says everything and reads nothing; people, unit and budget stay what they are."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dalenius.accounting.budget import Budget
+from dalenius.curator.catalog import Catalog
+from dalenius.curator.names import as_share
+from dalenius.errors import InvalidParameter
+from dalenius.privacy.neighbours import AddRemove, Replace
+from dalenius.query.tables import EachRow, Most, UnitColumn, Via
+from dalenius.query.types import Category, Choice, Date, Days, Int, Moments, Number, Real, Text, Timestamp
+
+MOST = Most(rows=20, groups=5)
+
+
+def clinic(**changes: Any) -> Catalog:
+    declared = {"budget": Budget("1"), "neighbours": "add_remove", **changes}
+    return Catalog().with_population("patients", **declared)
+
+
+def added(catalog: Catalog, name: str = "visits", **changes: Any) -> Catalog:
+    declared: dict[str, Any] = {
+        "columns": {"age": Int(0, 120)}, "population": "patients", "unit": "patient_id", "most": MOST,
+        "public": False, "size": None,
+    }  # fmt: skip
+    return catalog.with_table(name, **{**declared, **changes})
+
+
+def test_declared_types_become_plan_domains() -> None:
+    columns = {
+        "age": Int(0, 120, nullable=False),
+        "cost": Real(0, 5000, step="0.01"),
+        "day": Date("2024-01-01", "2026-12-31"),
+        "at": Timestamp("2024-01-01", "2026-12-31"),
+        "city": Category("Oslo", "Bergen"),
+        "icd": Text(),
+    }
+    table = added(clinic(), columns=columns).table("visits")
+    kinds = [type(domain) for _, domain in table.columns]
+    assert kinds == [Number, Number, Days, Moments, Choice, Text]
+    assert dict(table.columns)["age"] == Number(False, 0, 120, Fraction(1))
+    assert table.protection
+    assert table.protection.unit == UnitColumn("patient_id")
+
+
+@pytest.mark.parametrize("arrow", ["->", "→", " -> ", "  →  "])
+def test_a_path_is_read_and_checked(arrow: str) -> None:
+    catalog = added(clinic(), "orders", columns={"order_id": Int(1, 10**6)}, unit="customer_id")
+    lines = added(catalog, "lines", unit=f"order_id{arrow}orders.customer_id").table("lines")
+    assert lines.protection
+    assert lines.protection.unit == Via("order_id", "orders", "order_id")
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "order_id -> orders.other_id",  # not the unit of orders
+        "order_id -> nothing.customer_id",  # no such table
+        "line_id -> orders.customer_id",  # orders declares no line_id
+        Via("order_id", "orders", key="id"),
+        Via("order_id", "places", key="place"),  # public
+        Via("order_id", "staff", key="order_id"),  # another population
+        Via("order id", "orders", key="order_id"),
+        "", "a b", "select", None, 7, UnitColumn("x y"),
+    ],
+)  # fmt: skip
+def test_a_unit_that_leads_nowhere_is_refused(unit: Any) -> None:
+    catalog = added(clinic(), "orders", columns={"order_id": Int(1, 10**6)}, unit="customer_id")
+    catalog = added(catalog, "places", columns={"place": Text()}, population=None, unit=None, most=None, public=True)
+    catalog = catalog.with_population("doctors", budget=Budget(1), neighbours="add_remove")
+    catalog = added(catalog, "staff", columns={"order_id": Int(1, 10**6)}, population="doctors", unit="doctor_id")
+    with pytest.raises(InvalidParameter):
+        added(catalog, "lines", unit=unit)
+
+
+def test_a_path_may_follow_a_path() -> None:
+    catalog = added(clinic(), "orders", columns={"order_id": Int(1, 9)}, unit="customer_id")
+    catalog = added(catalog, "lines", columns={"line_id": Int(1, 9)}, unit="order_id -> orders.customer_id")
+    notes = added(catalog, "notes", unit=Via("line_id", "lines", key="line_id")).table("notes")
+    assert notes.protection
+    assert notes.protection.unit == Via("line_id", "lines", "line_id")
+    with pytest.raises(InvalidParameter, match="Via"):
+        added(catalog, "notes", unit="line_id -> lines.customer_id")
+
+
+def test_public_is_said_and_never_assumed() -> None:
+    nobody: dict[str, Any] = {"population": None, "unit": None, "most": None}
+    with pytest.raises(InvalidParameter, match="public=True"):
+        added(clinic(), **nobody)
+    assert added(clinic(), **nobody, public=True).table("visits").protection is None
+    with pytest.raises(InvalidParameter, match="public"):
+        added(clinic(), public=True)
+
+
+def test_most_is_required_unless_each_row_is_a_unit() -> None:
+    with pytest.raises(InvalidParameter, match="most"):
+        added(clinic(), most=None)
+    assert added(clinic(), unit=EachRow(), most=None).table("visits").protection
+    with pytest.raises(InvalidParameter, match="left out"):
+        added(clinic(), unit=EachRow())
+
+
+@pytest.mark.parametrize("name", ["", "1a", "a b", 'a"b', "a;b", "é", "SELECT", "x" * 64, None, "a.b", "a\0"])
+def test_names_are_plain_words(name: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        added(clinic(), name)
+    with pytest.raises(InvalidParameter):
+        added(clinic(), columns={name: Int(0, 1)})
+    with pytest.raises(InvalidParameter):
+        Catalog().with_population(name, budget=Budget(1), neighbours="add_remove")
+
+
+def test_names_are_taken_whatever_their_case() -> None:
+    catalog = added(clinic())
+    with pytest.raises(InvalidParameter, match="new"):
+        added(catalog, "VISITS")
+    with pytest.raises(InvalidParameter, match="new"):
+        added(catalog, "other", columns={"age": Int(0, 1), "Age": Int(0, 1)})
+    with pytest.raises(InvalidParameter, match="without the unit"):
+        added(catalog, "other", columns={"Patient_ID": Int(0, 1)})
+    with pytest.raises(InvalidParameter, match="new"):
+        catalog.with_population("Patients", budget=Budget(9), neighbours="add_remove")
+
+
+def test_a_column_needs_a_declared_type() -> None:
+    for domain in (int, "int", None, 3):
+        with pytest.raises(InvalidParameter, match="column age"):
+            added(clinic(), columns={"age": domain})
+
+
+def test_rows_as_units_stand_alone() -> None:
+    by_row = added(clinic(), unit=EachRow(), most=None)
+    for unit, most in ((EachRow(), None), ("patient_id", MOST)):
+        with pytest.raises(InvalidParameter, match="each row"):
+            added(by_row, "copy", unit=unit, most=most)
+    with pytest.raises(InvalidParameter, match="each row"):
+        added(added(clinic()), "copy", unit=EachRow(), most=None)
+
+
+def test_tables_of_the_same_people_share_their_budget() -> None:
+    catalog = added(added(clinic()), "copy").with_version("visits")
+    assert catalog.table("visits").version == 2
+    protections = [catalog.table(name).protection for name in ("visits", "copy")]
+    assert {protection.population for protection in protections if protection} == {"patients"}
+    assert list(catalog.populations) == ["patients"]
+
+
+def test_a_population_never_changes() -> None:
+    population = clinic().population("patients")
+    with pytest.raises(FrozenInstanceError):
+        population.rectangle = None  # type: ignore[misc, assignment]
+
+
+def test_neighbours_are_one_of_two() -> None:
+    assert clinic().population("patients").neighbours == AddRemove()
+    assert clinic(neighbours="replace").population("patients").neighbours == Replace()
+    for wrong in ("swap", None, 1):
+        with pytest.raises(InvalidParameter):
+            clinic(neighbours=wrong)
+
+
+def test_grants_add_up_and_name_known_tables() -> None:
+    catalog = added(added(clinic()), "bills").with_grant("ana", tables=["visits"], share=Fraction(1, 4))
+    assert list(catalog.tables_for("ana")) == ["visits"]
+    assert list(catalog.tables_for("ben")) == []
+    more = catalog.with_grant("ana", tables="bills", share=Fraction(1, 2))
+    assert list(more.tables_for("ana")) == ["visits", "bills"]
+    assert more.grants["ana"].shares == (("patients", Fraction(1, 2)),)
+    for tables in ([], ["nothing"]):
+        with pytest.raises(InvalidParameter):
+            catalog.with_grant("ana", tables=tables, share=Fraction(1))
+    for name in ("", "owner", "a/b", "Owner", None):
+        with pytest.raises(InvalidParameter):
+            catalog.with_grant(name, tables=["visits"], share=Fraction(1))  # type: ignore[arg-type]
+
+
+def test_shares_are_read_exactly() -> None:
+    assert as_share("25%") == as_share("0.25") == as_share(0.25) == as_share(" 25 % ") == Fraction(1, 4)
+    for wrong in ("0%", "101%", "-1%", "nan", "%", "", True, 2):
+        with pytest.raises(InvalidParameter):
+            as_share(wrong)

@@ -1,0 +1,298 @@
+"""Owner and analyst, end to end: declare, grant, price, ask, and meet the cap."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from clinics import COLUMNS, add_visits, clinic, visits
+from dalenius.accounting.budget import Budget
+from dalenius.curator.sessions import Database, create
+from dalenius.errors import BudgetExceeded, InvalidParameter, QueryRefused, UnknownName, WorkStopped
+from dalenius.query.aggregates import count
+from dalenius.query.formulas import col
+from dalenius.query.tables import EachRow, Most
+from dalenius.query.types import Int
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+BY_CITY = "SELECT city, COUNT(*) AS visits, AVG(cost) AS cost FROM visits WHERE age >= 65 GROUP BY city"
+
+
+def spent(db: Database) -> Fraction:
+    return db.spent()["patients"].share
+
+
+@pytest.mark.textbook("S18.1")
+def test_a_third_count_beyond_the_budget_is_refused_and_costs_nothing() -> None:
+    db = clinic(Budget("1.0"))
+    db.sql(COUNT).run(epsilon=".01")
+    db.sql(COUNT).run(epsilon=".10")
+    before = spent(db)
+    with pytest.raises(BudgetExceeded, match="nothing was run or charged"):
+        db.sql(COUNT).run(epsilon="1.00")
+    assert spent(db) == before
+    assert Fraction(109, 1000) < before <= Fraction(11, 100)
+    db.sql(COUNT).run(epsilon=".85")
+
+
+@pytest.mark.textbook("S18.1")
+def test_the_test_above_would_notice_a_ledger_that_forgets() -> None:
+    """A fresh budget would have paid for the third count."""
+    clinic(Budget("1.0")).sql(COUNT).run(epsilon="1.00")
+
+
+def test_answers_are_near_the_truth() -> None:
+    answer = clinic().sql(COUNT).run(epsilon=3)
+    (value,) = answer.to_arrow().column("n").to_pylist()
+    assert abs(value - 1200) < 200
+
+
+def test_all_public_keys_are_answered_for_an_analyst() -> None:
+    db = clinic()
+    db.grant("ana", tables=["visits"], share="25%")
+    answer = db.as_analyst("ana").sql(BY_CITY).run(epsilon="0.2")
+    assert set(answer.to_arrow().column("city").to_pylist()) == {"Oslo", "Bergen", "Tromsø", None}
+
+
+def test_frames_and_sql_ask_the_same_question() -> None:
+    db = clinic()
+    frame = db.table("visits").where(col("age") >= 65).group_by("city").agg(n=count())
+    text = "SELECT city, COUNT(*) AS n FROM visits WHERE age >= 65 GROUP BY city"
+    assert frame.asked().question == db.sql(text).question  # type: ignore[attr-defined]
+    assert frame.cost(epsilon="0.1").amounts == db.sql(text).cost(epsilon="0.1").amounts
+    frame.run(epsilon="0.1")
+    assert spent(db) > 0
+
+
+# ---- quotas and access
+
+
+@pytest.mark.textbook("S18.3")
+def test_fifty_colluding_analysts_meet_the_cap_together() -> None:
+    db, answered = clinic(Budget(1)), 0
+    for number in range(50):
+        db.grant(f"analyst{number}", tables=["visits"], share="25%")
+        try:
+            db.as_analyst(f"analyst{number}").sql(COUNT).run(share="5%")
+            answered += 1
+        except BudgetExceeded:
+            assert spent(db) > Fraction(19, 20)
+    assert answered == 20
+    assert spent(db) <= 1
+
+
+def test_a_quota_stops_one_analyst_and_not_the_next() -> None:
+    db = clinic(Budget(1))
+    for name in ("ana", "ben"):
+        db.grant(name, tables=["visits"], share="10%")
+    db.as_analyst("ana").sql(COUNT).run(share="10%")
+    with pytest.raises(BudgetExceeded, match="ana"):
+        db.as_analyst("ana").sql(COUNT).run(share="1%")
+    db.as_analyst("ben").sql(COUNT).run(share="1%")
+
+
+@pytest.mark.textbook("S18.4")
+def test_a_refusal_is_the_same_whatever_the_data_says() -> None:
+    """Full, empty and differently filled tables: the same budgets spent, the same words."""
+    texts = set()
+    for data in (visits(), visits(patients=1, each=1), visits(patients=0)):
+        db = clinic(Budget(1), data=data)
+        db.sql(COUNT).run(share="90%")
+        with pytest.raises(BudgetExceeded) as refusal:
+            db.sql(COUNT).run(share="20%")
+        texts.add(str(refusal.value))
+    assert len(texts) == 1
+
+
+def test_a_table_that_was_not_granted_does_not_exist() -> None:
+    db = clinic()
+    add_visits(db, "secret")
+    db.grant("ana", tables=["visits"])
+    ana = db.as_analyst("ana")
+    refusals = []
+    for name in ("secret", "absent"):
+        for ask in (lambda name=name: ana.sql(f"SELECT COUNT(*) FROM {name}"), lambda name=name: ana.table(name),
+                    lambda name=name: ana.columns(name)):  # fmt: skip
+            with pytest.raises(UnknownName) as refusal:
+                ask()
+            refusals.append(str(refusal.value).replace(name, "..."))
+    assert refusals[:3] == refusals[3:]
+    assert list(ana.tables()) == ["visits"]
+
+
+def test_an_analyst_needs_a_grant() -> None:
+    with pytest.raises(InvalidParameter, match="granted"):
+        clinic().as_analyst("zoe")
+
+
+# ---- one budget for the same people
+
+
+def test_a_copy_a_second_table_and_a_new_version_share_the_budget() -> None:
+    db = clinic(Budget(1))
+    db.sql(COUNT).run(share="60%")
+    add_visits(db, "copy")
+    db.update_table("visits", visits(patients=10))
+    for text in (COUNT, "SELECT COUNT(*) FROM copy"):
+        with pytest.raises(BudgetExceeded):
+            db.sql(text).run(share="60%")
+    with pytest.raises(InvalidParameter, match="new"):
+        add_visits(db, "Visits")
+    with pytest.raises(InvalidParameter, match="new"):
+        db.add_population("patients", budget=Budget(100))
+
+
+def test_a_question_about_replaced_rows_is_asked_again() -> None:
+    db = clinic()
+    asked = db.sql(COUNT)
+    db.update_table("visits", visits(patients=10))
+    with pytest.raises(QueryRefused, match="replaced"):
+        asked.run(epsilon="0.1")
+    assert spent(db) == 0
+    (value,) = db.sql(COUNT).run(epsilon=3).to_arrow().column("n").to_pylist()
+    assert value < 400
+
+
+# ---- before paying
+
+
+@pytest.mark.textbook("S18.9")
+def test_prices_errors_and_derivations_need_no_data(tmp_path: Path) -> None:
+    db = clinic(path=tmp_path / "clinic")
+    asked, before = db.sql(BY_CITY), {}
+    for name in ("cost", "expected_error", "explain"):
+        before[name] = str(getattr(asked, name)(epsilon="0.2"))
+    remove_data(db, tmp_path / "clinic")
+    again = db.sql(BY_CITY)
+    for name, text in before.items():
+        assert str(getattr(again, name)(epsilon="0.2")) == text
+    assert again.cost(error="± 100", size=1000).shares["patients"] > 0
+    assert spent(db) == 0
+    with pytest.raises(WorkStopped):
+        again.run(epsilon="0.2")
+    assert spent(db) > 0
+
+
+def remove_data(db: Database, folder: Path) -> None:
+    """Take connection and files away."""
+    db._curator.engine.close()
+    shutil.rmtree(folder)
+
+
+@pytest.mark.textbook("S18.7")
+def test_what_analysts_see_is_declared_and_the_same_for_every_table() -> None:
+    """The number of rows is public only where the owner says so."""
+    seen = set()
+    for data in (visits(), visits(patients=0)):
+        db = clinic(data=data)
+        db.grant("ana", tables=["visits"], share="25%")
+        ana = db.as_analyst("ana")
+        facts = [ana.tables(), ana.columns("visits"), ana.left(), ana.spent(), ana.sql(BY_CITY).cost(share="1%")]
+        seen.add(str([*facts, ana.sql(BY_CITY).explain(), ana.sql(BY_CITY).expected_error(share="1%")]))
+    assert len(seen) == 1
+    assert "1200" not in seen.pop()
+
+
+def test_a_cost_tells_share_and_what_would_be_left() -> None:
+    db = clinic(Budget(1))
+    db.sql(COUNT).run(share="50%")
+    cost = db.sql(COUNT).cost(share="25%")
+    assert cost.affordable
+    assert "would be left" in str(cost)
+    assert "nothing was read or spent" in repr(cost)
+    assert Fraction(24, 100) < cost.shares["patients"] <= Fraction(1, 4)
+    dear = db.sql(COUNT).cost(share="75%")
+    assert not dear.affordable
+    assert "more than is left" in str(dear)
+
+
+@pytest.mark.textbook("S18.10")
+def test_a_large_epsilon_gets_a_note() -> None:
+    assert clinic(Budget(20)).sql(COUNT).cost(epsilon=15).note
+    assert clinic(Budget(5)).sql(COUNT).cost(epsilon=5).note is None
+
+
+@pytest.mark.parametrize("offer", [{}, {"epsilon": 1, "share": "1%"}, {"epsilon": 0}, {"epsilon": "nan"},
+                                   {"share": "0%"}, {"share": 2}, {"epsilon": 50}, {"error": "± 0.0001"},
+                                   {"error": "2%"}, {"epsilon": 1, "level": 2}, {"error": {"m": 5}}])  # fmt: skip
+def test_a_bad_offer_is_refused_and_spends_nothing(offer: dict[str, Any]) -> None:
+    db = clinic()
+    with pytest.raises(InvalidParameter):
+        db.sql(COUNT).run(**offer)
+    assert spent(db) == 0
+
+
+def test_an_error_buys_its_price() -> None:
+    db = clinic()
+    cost = db.sql(COUNT).cost(error="± 50 at 95%")
+    share = cost.shares["patients"]
+    assert db.sql(COUNT).expected_error(share=share)["n"].at(1) <= 51
+    assert db.sql(COUNT).expected_error(share=share * Fraction(95, 100))["n"].at(1) > 50
+    assert db.sql(COUNT).cost(error="5%", size=1000).shares == cost.shares
+    assert db.sql(COUNT).cost(error={"n": 50}).shares == cost.shares
+    db.sql(COUNT).run(error="± 50")
+
+
+def test_a_rehearsal_is_made_up_and_free() -> None:
+    db = clinic()
+    answer = db.sql(BY_CITY).rehearse()
+    assert "made up" in str(answer)
+    assert spent(db) == 0
+    assert db.history() == ()
+
+
+def test_planning_is_quick() -> None:
+    db, best = clinic(), 1.0
+    for _ in range(5):
+        start = time.perf_counter()
+        db.sql(BY_CITY).cost(epsilon="0.2")
+        best = min(best, time.perf_counter() - start)
+    assert best < 0.1  # 20 ms on a quiet machine; see benchmarks
+
+
+# ---- paid work that fails
+
+
+def test_failing_work_stays_charged_and_tells_nothing() -> None:
+    db = clinic()
+    asked = db.sql(COUNT)
+    db._curator.engine.close()
+    with pytest.raises(WorkStopped):
+        asked.run(epsilon="0.1")
+    assert spent(db) > 0
+    assert len(db.log) == 1
+
+
+# ---- folders
+
+
+def test_a_folder_that_is_not_empty_is_not_opened_again(tmp_path: Path) -> None:
+    clinic(path=tmp_path / "clinic").sql(COUNT).run(epsilon=3)
+    with pytest.raises(InvalidParameter, match="memory"):
+        create(tmp_path / "clinic")
+
+
+def test_rows_as_units_need_no_most() -> None:
+    db = create()
+    db.add_population("rows", budget=Budget(1))
+    db.add_table("visits", visits(), population="rows", unit=EachRow(), columns=COLUMNS)
+    (value,) = db.sql(COUNT).run(share=1).to_arrow().column("n").to_pylist()
+    assert abs(value - 1200) < 50
+
+
+def test_units_along_a_path() -> None:
+    db = clinic()
+    orders = pa.table({"order_id": list(range(100)), "patient_id": [n % 50 for n in range(100)]})
+    lines = pa.table({"order_id": [n % 100 for n in range(300)], "price": [5] * 300})
+    most = Most(rows=10, groups=1)
+    common = {"population": "patients", "most": most}
+    db.add_table("orders", orders, unit="patient_id", columns={}, keys=["order_id"], **common)
+    db.add_table("lines", lines, unit="order_id → orders.patient_id", columns={"price": Int(0, 10)}, **common)
+    (value,) = db.sql("SELECT COUNT(*) AS n FROM lines").run(epsilon=3).to_arrow().column("n").to_pylist()
+    assert abs(value - 300) < 150
