@@ -25,6 +25,7 @@ COLUMNS = {
 def visits(patients: int = 400, each: int = 3) -> pa.Table:
     """`each` visits of every patient; who lives where and costs what follows from the number of the patient."""
     numbers = [patient for patient in range(patients) for _ in range(each)]
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=patient % 365) for patient in numbers]
     return pa.table(
         {
             "patient_id": pa.array(numbers, pa.int64()),

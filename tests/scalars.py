@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from dalenius.engines.duckdb.expressions import quote, spell
+from dalenius.engines.duckdb.expressions import quote, spell, type_of
 from dalenius.errors import QueryRefused
 from dalenius.query.calendar import DAY, FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT, day_number
 from dalenius.query.evaluation import evaluate
@@ -159,7 +159,9 @@ def disagreements(
         for start in range(0, len(expressions), batch):
             part = expressions[start : start + batch]
             columns = ", ".join(f"{spelled(expression)} AS e{i}" for i, expression in enumerate(part))
-            answers = connection.execute(f"SELECT {columns} FROM edges ORDER BY place").fetchall()
+            answer = connection.execute(f"SELECT {columns} FROM edges ORDER BY place")
+            types, answers = [str(entry[1]) for entry in answer.description], answer.fetchall()
+            found += [f"{e}: type {given}" for e, given in zip(part, types, strict=True) if given != type_of(e.domain)]
             for row, answer in zip(rows, answers, strict=True):
                 found += _differences(part, row, answer)
     return found
@@ -226,8 +228,12 @@ def _random_call(generator: random.Random, pools: Mapping[str, list[Expression]]
     arguments = [generator.choice(pools[kind]) for _ in range(generator.randint(function.least, most))]
     if name == "case":
         arguments[0] = generator.choice(pools["b"])
-    for place in range(1 if name in ("round", "bin", "clamp", "substring", "like", "to_real", "add_days") else 9, len(arguments)):
+    for place in range(
+        1 if name in ("round", "bin", "clamp", "substring", "like", "to_real", "add_days") else 9, len(arguments)
+    ):
         arguments[place] = literal(generator.choice(LITERALS))
     if name == "date_trunc":
-        arguments[0] = literal(generator.choice(["year", "quarter", "month", "week", "day", "hour", "minute", "second"]))
+        arguments[0] = literal(
+            generator.choice(["year", "quarter", "month", "week", "day", "hour", "minute", "second"])
+        )
     return tried(name, *arguments)

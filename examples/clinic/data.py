@@ -1,7 +1,7 @@
 """A made-up clinic: four tables, drawn from a fixed seed, so that every run sees the same people.
 
-    patients   3,000 people       visits   about 15,000, many to a patient
-    labs       about 20,000, several to a visit            cities   three, public
+patients   3,000 people       visits   about 15,000, many to a patient
+labs       about 20,000, several to a visit            cities   three, public
 """
 
 from __future__ import annotations

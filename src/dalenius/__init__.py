@@ -1,7 +1,8 @@
 """Dalenius: a private database. It answers questions about everyone and about no one.
 
 The names below load on first use. The rooms are `privacy` (neighbours, sensitivities, losses, divergences),
-`randomness` (exact noise), `accounting` (composition, budgets), `mechanisms`, `audit` and `attacks`.
+`randomness` (exact noise), `accounting` (composition, budgets), `mechanisms`, `query` (questions and their prices),
+`engines` (where they run), `curator` (catalog, ledger, sessions), `audit` and `attacks`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,20 @@ if TYPE_CHECKING:
     from dalenius import accounting as accounting
     from dalenius import attacks as attacks
     from dalenius import audit as audit
+    from dalenius import curator as curator
+    from dalenius import engines as engines
     from dalenius import errors as errors
     from dalenius import mechanisms as mechanisms
     from dalenius import privacy as privacy
+    from dalenius import query as query
     from dalenius import randomness as randomness
     from dalenius.accounting.allowance import Allowance as Allowance
     from dalenius.accounting.budget import Budget as Budget
     from dalenius.accounting.filters import Filter as Filter
+    from dalenius.curator.answers import Answer as Answer
+    from dalenius.curator.sessions import Analyst as Analyst
+    from dalenius.curator.sessions import Database as Database
+    from dalenius.curator.sessions import create as create
     from dalenius.errors import DaleniusError as DaleniusError
     from dalenius.mechanisms.door import measure as measure
     from dalenius.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
@@ -39,6 +47,33 @@ if TYPE_CHECKING:
     from dalenius.privacy.neighbours import AddRemove as AddRemove
     from dalenius.privacy.neighbours import Replace as Replace
     from dalenius.privacy.sensitivity import Sensitivity as Sensitivity
+    from dalenius.query.aggregates import correlation as correlation
+    from dalenius.query.aggregates import count as count
+    from dalenius.query.aggregates import count_distinct as count_distinct
+    from dalenius.query.aggregates import covariance as covariance
+    from dalenius.query.aggregates import histogram as histogram
+    from dalenius.query.aggregates import maximum as maximum
+    from dalenius.query.aggregates import mean as mean
+    from dalenius.query.aggregates import median as median
+    from dalenius.query.aggregates import minimum as minimum
+    from dalenius.query.aggregates import mode as mode
+    from dalenius.query.aggregates import quantile as quantile
+    from dalenius.query.aggregates import stddev as stddev
+    from dalenius.query.aggregates import total as total
+    from dalenius.query.aggregates import variance as variance
+    from dalenius.query.formulas import col as col
+    from dalenius.query.formulas import lit as lit
+    from dalenius.query.formulas import when as when
+    from dalenius.query.tables import EachRow as EachRow
+    from dalenius.query.tables import Most as Most
+    from dalenius.query.tables import Via as Via
+    from dalenius.query.types import Bool as Bool
+    from dalenius.query.types import Category as Category
+    from dalenius.query.types import Date as Date
+    from dalenius.query.types import Int as Int
+    from dalenius.query.types import Real as Real
+    from dalenius.query.types import Text as Text
+    from dalenius.query.types import Timestamp as Timestamp
     from dalenius.randomness.entropy import system_entropy as system_entropy
 
 __version__ = "0.1.0"
@@ -49,31 +84,65 @@ __getattr__, __dir__ = names(
         "AboveThreshold": "mechanisms.sparse_vector",
         "AddRemove": "privacy.neighbours",
         "Allowance": "accounting.allowance",
+        "Analyst": "curator.sessions",
+        "Answer": "curator.answers",
+        "Bool": "query.types",
         "Budget": "accounting.budget",
+        "Category": "query.types",
         "DaleniusError": "errors",
+        "Database": "curator.sessions",
+        "Date": "query.types",
         "DiscreteGaussian": "mechanisms.gaussian",
         "DiscreteLaplace": "mechanisms.laplace",
+        "EachRow": "query.tables",
         "Exact": "privacy.exact",
         "ExponentialMechanism": "mechanisms.exponential",
         "Filter": "accounting.filters",
         "Histogram": "mechanisms.histogram",
+        "Int": "query.types",
+        "Most": "query.tables",
         "NoisyMax": "mechanisms.noisy_max",
         "NumericSparse": "mechanisms.numeric_sparse",
         "OneShotTopK": "mechanisms.top_k",
         "PermuteAndFlip": "mechanisms.permute_and_flip",
         "RandomizedResponse": "mechanisms.randomized_response",
+        "Real": "query.types",
         "Replace": "privacy.neighbours",
         "Sensitivity": "privacy.sensitivity",
         "Sparse": "mechanisms.sparse_vector",
+        "Text": "query.types",
+        "Timestamp": "query.types",
         "TopK": "mechanisms.top_k",
+        "Via": "query.tables",
         "accounting": "accounting",
         "attacks": "attacks",
         "audit": "audit",
+        "col": "query.formulas",
+        "correlation": "query.aggregates",
+        "count": "query.aggregates",
+        "count_distinct": "query.aggregates",
+        "covariance": "query.aggregates",
+        "create": "curator.sessions",
+        "curator": "curator",
+        "engines": "engines",
         "errors": "errors",
+        "histogram": "query.aggregates",
+        "lit": "query.formulas",
+        "maximum": "query.aggregates",
+        "mean": "query.aggregates",
         "measure": "mechanisms.door",
         "mechanisms": "mechanisms",
+        "median": "query.aggregates",
+        "minimum": "query.aggregates",
+        "mode": "query.aggregates",
         "privacy": "privacy",
+        "quantile": "query.aggregates",
+        "query": "query",
         "randomness": "randomness",
+        "stddev": "query.aggregates",
         "system_entropy": "randomness.entropy",
+        "total": "query.aggregates",
+        "variance": "query.aggregates",
+        "when": "query.formulas",
     },
 )

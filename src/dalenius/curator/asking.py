@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from dalenius.accounting.amounts import Amount
 from dalenius.curator.answers import Answer
@@ -16,6 +16,7 @@ from dalenius.curator.prices import Offer, bought, epsilon_of, warning
 from dalenius.curator.rehearsals import notes, rehearsed
 from dalenius.curator.targets import least_share
 from dalenius.privacy.numbers import Number, positive, shown, whole
+from dalenius.query.expectations import ExpectedError
 from dalenius.query.postprocess import Shaped
 from dalenius.query.pricing import Priced, priced
 from dalenius.query.questions import Question
@@ -58,6 +59,22 @@ class Cost:
     __repr__ = __str__
 
 
+class ExpectedErrors(dict[str, ExpectedError]):
+    """The expected error of each output column, by its name; printed a line each."""
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name}: {error}" for name, error in self.items())
+
+    __repr__ = __str__
+
+
+class Derivation(str):
+    """A derivation, printed as it is also where a notebook or prompt shows it."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 class Asked:
     """A question, bound and checked, that nobody has paid for yet.
 
@@ -95,20 +112,20 @@ class Asked:
         size: int | None = None,
         level: Number | None = None,
         weights: Weights | None = None,
-    ) -> Any:
+    ) -> ExpectedErrors:
         """The error bar that each output column is expected to have; `size` is the number of rows of a group."""
         offer = Offer(epsilon, share, None, size, level)
-        return self._priced(offer, weights).expected_error(self._size(size))
+        return ExpectedErrors(self._priced(offer, weights).expected_error(self._size(size)))
 
     def explain(
         self, *, epsilon: Number | None = None, share: Number | None = None, weights: Weights | None = None
-    ) -> Any:
+    ) -> Derivation:
         """The derivation: unit, stability of each step, clamps, mechanism, theorem, loss and the engine's SQL.
 
         Without a price it is shown for one percent of the budget.
         """
         price = self._priced(Offer(epsilon, share).or_default(), weights)
-        return price.explain(self._asker.curator.engine.spelled)
+        return Derivation(price.explain(self._asker.curator.engine.spelled))
 
     def rehearse(
         self, *, epsilon: Number | None = None, share: Number | None = None, level: Number | None = None
@@ -173,7 +190,7 @@ class Asked:
         """The least share at which every column's expected error is within its target."""
         size = self._size(offer.size)
         return least_share(
-            self.question, offer, size, lambda share: self._at(None, share, level, weights).expected_error(size)
+            self.question, offer, size, lambda share: self._at(None, share, level, weights).expected_error()
         )
 
     def _left_after(self, population: Population, charge: Amount) -> Fraction | None:

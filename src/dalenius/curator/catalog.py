@@ -123,7 +123,8 @@ class Catalog:
         self, population: str | None, unit: str | Unit | None, most: Most | None, public: bool
     ) -> Protection | None:
         if public:
-            return _no_protection(population, unit, most)
+            _require_unstated(population, unit, most)
+            return None
         if population is None:
             raise InvalidParameter(
                 "population",
@@ -216,7 +217,7 @@ def _keys(keys: Iterable[str], protection: Protection | None) -> tuple[str, ...]
     return listed
 
 
-def _no_protection(population: str | None, unit: object, most: object) -> None:
+def _require_unstated(population: str | None, unit: object, most: object) -> None:
     if any(stated is not None for stated in (population, unit, most)):
         raise InvalidParameter("public", True, allowed="left out where a population, unit or most is given")
 

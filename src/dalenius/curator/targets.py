@@ -9,7 +9,7 @@ from dalenius.curator.prices import Offer, Target, cheapest
 from dalenius.errors import InvalidParameter
 from dalenius.query.estimates import COUNTS
 from dalenius.query.expectations import ExpectedError
-from dalenius.query.questions import KeyOf, Question, ValueOf
+from dalenius.query.questions import Compute, Question, ValueOf
 
 Errors = Mapping[str, ExpectedError]
 
@@ -26,7 +26,7 @@ def least_share(
             errors = errors_at(share)
         except InvalidParameter:  # too little for any noise at all
             return False
-        return all(_reached(errors[name], most, size) for name, most in limits.items() if name in errors)
+        return all(_reached(errors[name], most, size) for name, most in limits.items())
 
     share = cheapest(suffices)
     if share is None:
@@ -42,22 +42,23 @@ def least_share(
 def _limits(question: Question, offer: Offer, size: int | None) -> dict[str, Fraction]:
     """The largest error of each column, in its own units."""
     targets, kinds = offer.targets(), _kinds(question)
+    computed = [name for name, post in question.output.columns if isinstance(post, Compute)]
     unknown = [name for name in targets if name is not None and name not in kinds]
-    if unknown or not kinds:
+    if unknown or not kinds or (computed and None in targets):
         raise InvalidParameter(
-            "error", unknown or offer.error, allowed=f"for columns with an error: {', '.join(kinds)}"
+            "error",
+            offer.error,
+            allowed="for columns that show a statistic as it is: " + (", ".join(kinds) or "there is none"),
+            hint="Name them, as in error={'n': '± 50'}." if kinds else "Give epsilon= or share= instead.",
         )
     stated = {name: targets.get(name, targets.get(None)) for name in kinds}
     return {name: _limit(name, kinds[name], target, size) for name, target in stated.items() if target}
 
 
 def _kinds(question: Question) -> dict[str, str]:
-    """The columns that have an error, and what they show."""
-    shown = {name: post for name, post in question.output.columns if not isinstance(post, KeyOf)}
-    kinds = {
-        name: question.statistics[post.index].kind if isinstance(post, ValueOf) else "computed"
-        for name, post in shown.items()
-    }
+    """The columns that show a statistic with an error, and which."""
+    shown = {name: post.index for name, post in question.output.columns if isinstance(post, ValueOf)}
+    kinds = {name: question.statistics[index].kind for name, index in shown.items()}
     return {name: kind for name, kind in kinds.items() if kind != "mode"}
 
 
@@ -77,7 +78,7 @@ def _limit(name: str, kind: str, target: Target, size: int | None) -> Fraction:
 
 def _require_size(limits: Mapping[str, Fraction], errors: Errors, size: int | None) -> None:
     """Refuse where the error depends on how many rows a group has and nobody said so."""
-    open_ended = [name for name in limits if name in errors and errors[name].fixed is None]
+    open_ended = [name for name in limits if errors[name].fixed is None]
     if size is None and open_ended:
         raise InvalidParameter("size", None, allowed=f"stated: the error of {open_ended[0]} depends on it")
 

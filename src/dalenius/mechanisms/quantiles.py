@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 
 from dalenius.accounting.composition import repeated
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
-from dalenius.mechanisms.rank_grid import Aim, ValueCounts, Values, pick
+from dalenius.mechanisms.rank_grid import Aim, ValueCounts, Values
 from dalenius.mechanisms.scores import union_shortfall
 from dalenius.mechanisms.top_k import each_round
 from dalenius.privacy.losses import BoundedRange, Loss
@@ -154,7 +154,8 @@ class PrivateQuantiles:
 
     def release(self, groups: Sequence[ValueCounts], entropy: Entropy) -> tuple[tuple[Quantile, ...], ...]:
         """For each group, a quantile for each target; of no values at all, points from anywhere on the grid."""
-        return tuple(self._of_group(group, entropy) for group in groups)
+        spreads = [self.spread(target) for target in self.targets] if self.beta is not None else []
+        return tuple(self._of_group(group, spreads, entropy) for group in groups)
 
     def rank_error(self, p: Number, beta: Number) -> Fraction:
         """With probability at least 1 - beta, the first choice for p is off by at most this many values.
@@ -191,33 +192,36 @@ class PrivateQuantiles:
             return Aim(size - self.margin if p else self.margin, 1)
         return Aim(p.numerator * size, p.denominator)
 
-    def _of_group(self, group: ValueCounts, entropy: Entropy) -> tuple[Quantile, ...]:
+    def _of_group(self, group: ValueCounts, spreads: list[int], entropy: Entropy) -> tuple[Quantile, ...]:
         values = Values.of(group, low=self.lower, high=self.upper)
         if self.beta is None:
             return tuple(Quantile(point) for point in self._halved(values, self.targets, entropy))
-        return tuple(self._bracketed(values, target, entropy) for target in self.targets)
+        pairs = zip(self.targets, spreads, strict=True)
+        return tuple(self._bracketed(values, target, spread, entropy) for target, spread in pairs)
 
     def _halved(self, values: Values, targets: tuple[Fraction, ...], entropy: Entropy) -> Iterator[int]:
-        if not targets:
+        if len(targets) == 1:
+            yield self._chosen(values, targets[0], entropy)
+        if len(targets) < 2:
             return
         middle = len(targets) // 2
-        aim, p, parts = self._aim(targets[middle], values.size), targets[middle], _PARTS if len(targets) > 1 else 1
-        point, part = pick(values.runs(aim, parts=parts), rate=self._rate(p), entropy=entropy, parts=parts)
-        left, right = values.divided(point, part, parts)
+        p, fine = targets[middle], values.refined(_PARTS)
+        place = self._chosen(fine, p, entropy)
+        left, right = fine.up_to(place).coarse(_PARTS), fine.after(place).coarse(_PARTS)
         yield from self._halved(left, tuple(target / p for target in targets[:middle]), entropy)
-        yield point
-        rest = tuple((target - p) / (1 - p) for target in targets[middle + 1 :])
-        yield from self._halved(right, rest, entropy)
+        yield place // _PARTS
+        yield from self._halved(right, tuple((target - p) / (1 - p) for target in targets[middle + 1 :]), entropy)
 
-    def _bracketed(self, values: Values, target: Fraction, entropy: Entropy) -> Quantile:
-        runs = values.runs(self._aim(target, values.size), parts=_PARTS)
-        point, part = pick(runs, rate=self._rate(target), entropy=entropy, parts=_PARTS)
-        before, after = values.divided(point, part, _PARTS, dropping=True)
-        far = Aim(self.spread(target), 1, open_end=True)
-        low, high = (
-            pick(side.runs(far), rate=self.rate / 2, entropy=entropy)[0] for side in (before.mirrored(), after)
-        )
-        return Quantile(point, -low, high)
+    def _bracketed(self, values: Values, target: Fraction, spread: int, entropy: Entropy) -> Quantile:
+        fine = values.refined(_PARTS)
+        place = self._chosen(fine, target, entropy)
+        far = Aim(spread, 1, open_end=True)
+        sides = fine.before(place).coarse(_PARTS).mirrored(), fine.after(place).coarse(_PARTS)
+        low, high = (side.runs(far).pick(rate=self.rate / 2, entropy=entropy) for side in sides)
+        return Quantile(place // _PARTS, -low, high)
+
+    def _chosen(self, values: Values, p: Fraction, entropy: Entropy) -> int:
+        return values.runs(self._aim(p, values.size)).pick(rate=self._rate(p), entropy=entropy)
 
 
 def _levels(targets: int, beta: Fraction | None) -> int:

@@ -1,4 +1,4 @@
-"""Values on a public grid, by rank: runs of grid points whose scores are equal, and the choice of one point."""
+"""Values on a public grid, by rank: runs of grid points whose costs are equal, and the choice of one point."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ValueCounts:
     counts: Numbers
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Aim:
     """Where to aim: the point up to which `ranks / unit` values lie.
 
@@ -57,133 +57,108 @@ class Values:
         if values.shape != counts.shape or values.ndim != 1 or (counts.size and counts.min() < 0):
             raise UnusableValue("counts", "a wrong list", allowed="a count of 0 or more for each value")
         wide = max(abs(low), abs(high)) >= _NARROW or values.dtype == object or _total(counts) >= _NARROW
-        kind = object if wide else np.int64
-        points, places = np.unique(np.clip(values[counts > 0].astype(kind), low, high), return_inverse=True)
-        sums = np.zeros(len(points), dtype=kind)
-        np.add.at(sums, places, counts[counts > 0].astype(kind))
-        return cls(points, sums, low, high)
+        kind, present = object if wide else np.int64, counts > 0
+        return _merged(np.clip(values[present].astype(kind), low, high), counts[present].astype(kind), low, high)
 
     @property
     def size(self) -> int:
+        """How many values there are."""
         return _total(self.counts)
 
     def mirrored(self) -> Values:
         """The same from the other end."""
         return Values(-self.points[::-1], self.counts[::-1], -self.high, -self.low)
 
-    def below(self, point: int) -> Values:
+    def before(self, point: int) -> Values:
         """What lies below a point, on the grid up to it."""
-        cut = int(np.searchsorted(self.points, point))
-        return Values(self.points[:cut], self.counts[:cut], self.low, point)
+        end = int(np.searchsorted(self.points, point))
+        return Values(self.points[:end], self.counts[:end], self.low, point)
 
-    def divided(self, point: int, part: int, parts: int, *, dropping: bool = False) -> tuple[Values, Values]:
-        """What lies before a part of a point, and what lies after it; the part itself is dropped or goes to the first.
+    def up_to(self, point: int) -> Values:
+        """What lies below a point or at it, on the grid up to it."""
+        end = int(np.searchsorted(self.points, point, side="right"))
+        return Values(self.points[:end], self.counts[:end], self.low, point)
 
-        Equal values lie in the parts of their point in a fixed order (see `_before`), so one value more raises one of
-        the two counts by one, or none of them.
+    def after(self, point: int) -> Values:
+        """What lies above a point, on the grid from it on."""
+        start = int(np.searchsorted(self.points, point, side="right"))
+        return Values(self.points[start:], self.counts[start:], point, self.high)
+
+    def refined(self, parts: int) -> Values:
+        """The same on a finer grid, where each point has become `parts` points and equal values lie apart.
+
+        The j-th of equal values lies in a part that depends on j alone, so one value more is one more here too.
         """
-        cut = int(np.searchsorted(self.points, point))
-        end = cut + int(cut < len(self.points) and int(self.points[cut]) == point)
-        first, second = self.counts[:end].copy(), self.counts[cut:].copy()
-        if end > cut:
-            count = int(self.counts[cut])
-            first[cut] = _until(count, part if dropping else part + 1, parts)
-            second[0] = count - _until(count, part + 1, parts)
-        return (
-            _positive(self.points[:end], first, self.low, point),
-            _positive(self.points[cut:], second, point, self.high),
-        )
+        kind = object if (max(abs(self.low), abs(self.high)) + 1) * parts >= _NARROW else self.points.dtype
+        taken = np.minimum(self.counts, parts).astype(np.int64)
+        turn = np.arange(int(taken.sum())) - np.repeat(np.cumsum(taken) - taken, taken)
+        points = np.repeat(self.points.astype(kind), taken) * parts + _scattered(parts)[turn]
+        counts = np.repeat(self.counts // parts, taken) + (turn < np.repeat(self.counts % parts, taken))
+        order = np.argsort(points, kind="stable")
+        return Values(points[order], counts[order], self.low * parts, self.high * parts + parts - 1)
 
-    def runs(self, aim: Aim, *, parts: int = 1) -> Runs:
-        """All grid points, each in `parts` parts, as runs of equal cost."""
-        largest = aim.unit * (self.size + 1) * parts + abs(aim.ranks)
-        kind = object if largest >= _NARROW or self._long(parts) else np.int64
-        counts, points = self.counts.astype(kind), self.points.astype(kind)
-        up_to = np.cumsum(counts, dtype=kind)
-        gap_costs = abs(aim.ranks - aim.unit * np.concatenate([np.zeros(1, dtype=kind), up_to]))
+    def coarse(self, parts: int) -> Values:
+        """The way back from `refined`."""
+        return _merged(self.points // parts, self.counts, self.low // parts, self.high // parts)
+
+    def runs(self, aim: Aim) -> Runs:
+        """All grid points, as runs of equal cost."""
+        largest = aim.unit * (self.size + 1) + abs(aim.ranks) + 2 * max(abs(self.low), abs(self.high))
+        kind = object if largest >= _NARROW else np.int64
+        points, counts = self.points.astype(kind), self.counts.astype(kind)
+        reached = np.concatenate([np.zeros(1, dtype=kind), np.cumsum(counts, dtype=kind)])
         edges = np.concatenate([np.array([self.low - 1], dtype=kind), points, np.array([self.high + 1], dtype=kind)])
-        gaps = Runs(edges[:-1] + 1, (np.diff(edges) - 1) * parts, gap_costs, np.zeros(len(gap_costs), dtype=np.int64))
-        inside = _inside(points, counts, up_to - counts, aim, parts)
-        return _opened(_joined(gaps, inside), self, aim) if aim.open_end else _joined(gaps, inside)
-
-    def _long(self, parts: int) -> bool:
-        return (max(abs(self.low), abs(self.high)) + 1) * 2 * parts >= _NARROW
+        between = Runs(edges[:-1] + 1, np.diff(edges) - 1, abs(aim.ranks - aim.unit * reached))
+        short, over = aim.ranks - aim.unit * reached[1:], aim.unit * reached[:-1] - aim.ranks
+        at_values = Runs(points, np.ones(len(points), dtype=kind), np.maximum(np.maximum(short, over), 0))
+        runs = between.and_also(at_values)
+        return (
+            runs.opened(self.high, max(0, aim.unit * self.before(self.high).size - aim.ranks)) if aim.open_end else runs
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Runs of equal cost: where they start, how many parts of points they have, and in which part they start."""
+    """Runs of grid points of equal cost: where they start and how long they are."""
 
     starts: Numbers
     lengths: Numbers
     costs: Numbers
-    parts: Numbers
 
+    def and_also(self, others: Runs) -> Runs:
+        """These, where they are not empty, and others."""
+        kept = self.lengths > 0
+        return Runs(
+            np.concatenate([self.starts[kept], others.starts]),
+            np.concatenate([self.lengths[kept], others.lengths]),
+            np.concatenate([self.costs[kept], others.costs]),
+        )
 
-def pick(runs: Runs, *, rate: Fraction, entropy: Entropy, parts: int = 1) -> tuple[int, int]:
-    """A point and a part of it, each with probability proportional to exp(-rate * cost)."""
-    place = exponential_runs(-runs.costs, runs.lengths, rate, entropy)
-    offset = int(runs.parts[place]) + entropy.below(int(runs.lengths[place]))
-    return int(runs.starts[place]) + offset // parts, offset % parts
+    def opened(self, last: int, cost: int) -> Runs:
+        """The same with another cost of the last grid point."""
+        shorter = Runs(self.starts, self.lengths - (self.starts + self.lengths > last), self.costs)
+        kind = self.starts.dtype
+        return shorter.and_also(Runs(*(np.array([figure], dtype=kind) for figure in (last, 1, cost))))
 
-
-def _inside(points: Numbers, counts: Numbers, before: Numbers, aim: Aim, parts: int) -> Runs:
-    """The points that occur, part by part; a single value lies in the first part, and the others are one run."""
-    times = np.where(counts > 1, parts, min(2, parts)).astype(np.int64)
-    part = np.arange(int(times.sum()), dtype=np.int64) - np.repeat(np.cumsum(times) - times, times)
-    each, start = np.repeat(counts, times), np.repeat(before, times)
-    whole, rest, table = each // parts, (each % parts).astype(np.int64), _before(parts)
-    low, high = whole * part + table[rest, part], whole * (part + 1) + table[rest, part + 1]
-    zero = np.zeros(1, dtype=counts.dtype)
-    costs = np.maximum(np.maximum(zero, aim.ranks - aim.unit * (start + high)), aim.unit * (start + low) - aim.ranks)
-    lengths = np.where((each == 1) & (part == 1), parts - 1, 1).astype(counts.dtype)
-    return Runs(np.repeat(points, times), lengths, costs, part)
+    def pick(self, *, rate: Fraction, entropy: Entropy) -> int:
+        """A point with probability proportional to exp(-rate * cost), exactly."""
+        place = exponential_runs(-self.costs, self.lengths, rate, entropy)
+        return int(self.starts[place]) + entropy.below(int(self.lengths[place]))
 
 
 @lru_cache(maxsize=8)
-def _before(parts: int) -> NDArray[np.int64]:
-    """How many of the first r equal values lie before part s, for r < parts, a power of two, and s <= parts.
-
-    The j-th of equal values lies in the part whose binary digits are those of j (modulo parts) in reverse: the order of
-    van der Corput, in which values are spread evenly however many there are.
-    """
+def _scattered(parts: int) -> NDArray[np.int64]:
+    """The numbers 0, ..., parts - 1 (a power of two) with their binary digits reversed: the order of van der Corput, of
+    which every beginning is spread evenly."""
     digits = parts.bit_length() - 1
-    places = [int(f"{j:0{digits}b}"[::-1], 2) if digits else 0 for j in range(parts)]
-    return np.array([[sum(place < s for place in places[:r]) for s in range(parts + 1)] for r in range(parts)])
+    return np.array([int(f"{j:0{digits}b}"[::-1], 2) if digits else 0 for j in range(parts)], dtype=np.int64)
 
 
-def _until(count: int, part: int, parts: int) -> int:
-    """How many of `count` equal values lie before a part."""
-    return count // parts * part + int(_before(parts)[count % parts, part])
-
-
-def _joined(first: Runs, second: Runs) -> Runs:
-    kept = first.lengths > 0
-    return Runs(
-        np.concatenate([first.starts[kept], second.starts]),
-        np.concatenate([first.lengths[kept], second.lengths]),
-        np.concatenate([first.costs[kept], second.costs]),
-        np.concatenate([first.parts[kept], second.parts]),
-    )
-
-
-def _opened(runs: Runs, values: Values, aim: Aim) -> Runs:
-    """With the last grid point as a run of its own, which is never too low; for whole points only."""
-    reaches = runs.starts + runs.lengths > values.high
-    shorter = runs.lengths - reaches
-    end = max(0, aim.unit * values.below(values.high).size - aim.ranks)
-    kept = shorter > 0
-    return Runs(
-        np.append(runs.starts[kept], values.high),
-        np.append(shorter[kept], 1),
-        np.append(runs.costs[kept], end),
-        np.append(runs.parts[kept], 0),
-    )
-
-
-def _positive(points: Numbers, counts: Numbers, low: int, high: int) -> Values:
-    kept = counts > 0
-    return Values(points[kept], counts[kept], low, high)
+def _merged(values: Numbers, counts: Numbers, low: int, high: int) -> Values:
+    points, places = np.unique(values, return_inverse=True)
+    sums = np.zeros(len(points), dtype=counts.dtype)
+    np.add.at(sums, places, counts)
+    return Values(points, sums, low, high)
 
 
 def _total(counts: Numbers) -> int:

@@ -110,8 +110,9 @@ def _places(domain: Domain, size: int, column: pa.Array) -> NDArray[np.int64]:
     """The place of each code among the domain's codes, NULL being the last one, or -1."""
     missing = np.asarray(column.is_null())
     if isinstance(domain, Ranged):
-        places = _integers(column, missing) - domain.lower
-        places = np.where((places >= 0) & (places <= domain.upper - domain.lower), places, -1).astype(np.int64)
+        codes, listed = _integers(column, missing), _array(domain.or_null(False).codes())
+        places = np.searchsorted(listed, codes).astype(np.int64)
+        places[listed[np.minimum(places, len(listed) - 1)] != codes] = -1
     else:
         listed = [code for code in domain.codes() if code is not None]
         found = pc.index_in(column, value_set=pa.array(listed, type=column.type))
@@ -121,11 +122,15 @@ def _places(domain: Domain, size: int, column: pa.Array) -> NDArray[np.int64]:
 
 
 def _integers(column: pa.Array, missing: NDArray[np.bool_]) -> NDArray[Any]:
-    """The codes as integers that subtraction does not wrap, with 0 for NULL."""
-    if pa.types.is_int64(column.type) or pa.types.is_int32(column.type):
-        values = np.asarray(column.fill_null(0)).astype(np.int64)
-        if not len(values) or max(abs(int(values.min())), abs(int(values.max()))) < 2**62:
-            return values
-    return np.array(
-        [0 if gone else int(code.as_py()) for code, gone in zip(column, missing, strict=True)], dtype=object
-    )
+    """The codes as integers, with 0 for NULL."""
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.fill_null(0)).astype(np.int64)
+    return _array([0 if gone else int(code.as_py()) for code, gone in zip(column, missing, strict=True)])
+
+
+def _array(codes: Sequence[Any]) -> NDArray[Any]:
+    """Integers as int64, or as Python integers where they do not fit: never as floats."""
+    try:
+        return np.array(codes, dtype=np.int64)
+    except OverflowError:
+        return np.array(codes, dtype=object)

@@ -64,15 +64,16 @@ def exponential_runs(scores: Scores, lengths: NDArray[Any], rate: Number, entrop
     tops = np.full(len(kinds), values.min(), dtype=values.dtype)
     np.maximum.at(tops, labels, values)
     sizes = [Fraction(2) ** int(kind) for kind in kinds]
-    anchor = _heaviest(sizes, tops.tolist(), speed)
-
-    def relative(length: Fraction | int, score: int) -> arb:
-        return ball(length / sizes[anchor]) * ball(speed * (score - int(tops[anchor]))).exp()
-
     with precise():
-        factors = np.array([float(relative(size, int(top)).upper()) for size, top in zip(sizes, tops, strict=True)])
+        peak = int(tops.max())
+        logs = [ball(size).log() + ball(speed * (int(top) - peak)) for size, top in zip(sizes, tops, strict=True)]
+        anchor = max(range(len(logs)), key=lambda kind: logs[kind].mid())
+        factors = np.array([float((log - logs[anchor]).exp().upper()) for log in logs])
     estimates = _estimates(_gaps(values, tops[labels]), speed) * factors[labels] * parts
-    return _choose(estimates, lambda i: relative(int(lengths[i]), int(values[i])), entropy)
+    size, top = sizes[anchor], int(tops[anchor])
+    return _choose(
+        estimates, lambda i: ball(int(lengths[i]) / size) * ball(speed * (int(values[i]) - top)).exp(), entropy
+    )
 
 
 def exponential_coins(scores: Scores, rate: Number, entropy: Entropy) -> NDArray[np.bool_]:

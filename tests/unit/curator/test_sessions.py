@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ import pytest
 from clinics import COLUMNS, add_visits, clinic, visits
 from dalenius.accounting.budget import Budget
 from dalenius.curator.sessions import Database, create
-from dalenius.errors import BudgetExceeded, InvalidParameter, QueryRefused, UnknownName, WorkStopped
+from dalenius.errors import BudgetExceeded, DaleniusError, InvalidParameter, QueryRefused, UnknownName, WorkStopped
 from dalenius.query.aggregates import count
 from dalenius.query.formulas import col
-from dalenius.query.tables import EachRow, Most
+from dalenius.query.tables import EachRow, Most, Via
 from dalenius.query.types import Int
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
@@ -296,3 +297,84 @@ def test_units_along_a_path() -> None:
     db.add_table("lines", lines, unit="order_id → orders.patient_id", columns={"price": Int(0, 10)}, **common)
     (value,) = db.sql("SELECT COUNT(*) AS n FROM lines").run(epsilon=3).to_arrow().column("n").to_pylist()
     assert abs(value - 300) < 150
+
+
+def test_a_question_about_two_populations_is_charged_to_both() -> None:
+    db = clinic(Budget(3, "1e-9"))
+    db.add_population("doctors", budget=Budget(2))
+    add_visits(db, "shifts", population="doctors")
+    both = "SELECT COUNT(*) AS n FROM (SELECT age FROM visits UNION ALL SELECT age FROM shifts) AS both_tables"
+    answer = db.sql(both).run(share="50%")
+    assert abs(answer["n"][0] - 2400) < 500
+    shares = {name: balance.share for name, balance in db.spent().items()}
+    assert 0 < max(shares.values()) <= Fraction(1, 2)
+    assert min(shares.values()) > 0
+    with pytest.raises(BudgetExceeded):
+        db.sql("SELECT COUNT(*) AS n FROM shifts").run(share=1)
+
+
+def test_populations_with_different_neighbours_do_not_mix() -> None:
+    db = clinic()
+    db.add_population("doctors", budget=Budget(2), neighbours="replace")
+    add_visits(db, "shifts", population="doctors")
+    with pytest.raises(DaleniusError):
+        db.sql("SELECT COUNT(*) AS n FROM (SELECT age FROM visits UNION ALL SELECT age FROM shifts) AS b").cost(share=1)
+
+
+def test_threads_that_ask_at_once_never_pass_the_cap() -> None:
+    db = clinic(Budget(1))
+
+    def ask(_: int) -> bool:
+        try:
+            db.sql(COUNT).run(share="10%")
+        except BudgetExceeded:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        answered = sum(pool.map(ask, range(24)))
+    assert answered == 10
+    assert spent(db) <= 1
+
+
+def test_the_owner_finds_what_the_engine_met(tmp_path: Path) -> None:
+    db = clinic(path=tmp_path / "clinic")
+    asked = db.sql(COUNT)
+    remove_data(db, tmp_path / "clinic")
+    with pytest.raises(WorkStopped):
+        asked.run(epsilon="0.1")
+    (failure,) = db.log
+    assert failure.receipt == db.history()[0].id
+    assert "WorkStopped" in failure.details
+    assert failure.reason != "WorkStopped"
+
+
+def test_an_answer_is_kept_under_its_receipt() -> None:
+    db = clinic()
+    answer = db.sql(COUNT).run(epsilon="0.1")
+    assert db._curator.ledger.answer(answer.receipt) is answer
+
+
+def test_an_error_is_for_columns_that_have_one() -> None:
+    db = clinic()
+    computed = db.sql("SELECT COUNT(*) AS n, COUNT(*) * 2 AS twice FROM visits")
+    with pytest.raises(InvalidParameter, match="statistic"):
+        computed.cost(error=50)
+    assert computed.cost(error={"n": 50}).affordable
+    for asked, offer in ((computed, {"twice": 50}), (db.sql("SELECT AVG(cost) AS c FROM visits"), 5)):
+        with pytest.raises(InvalidParameter):
+            asked.cost(error=offer)  # type: ignore[arg-type]
+
+
+def test_rehearsals_work_for_all_kinds_of_columns_and_paths() -> None:
+    db = clinic()
+    for text in ("SELECT icd, COUNT(*) AS n FROM visits GROUP BY icd", "SELECT MEDIAN(age) AS m FROM visits",
+                 "SELECT day, COUNT(*) AS n FROM visits WHERE day < DATE '2024-01-05' GROUP BY day"):  # fmt: skip
+        assert "made up" in str(db.sql(text).rehearse())
+    common: dict[str, Any] = {"population": "patients", "most": Most(rows=10, groups=1)}
+    db.add_table(
+        "orders", pa.table({"id": [1], "patient_id": [1]}), unit="patient_id", columns={}, keys=["id"], **common
+    )
+    lines = pa.table({"order_id": [1], "price": [5]})
+    db.add_table("lines", lines, unit=Via("order_id", "orders", key="id"), columns={"price": Int(0, 10)}, **common)
+    assert "made up" in str(db.sql("SELECT SUM(price) AS total FROM lines").rehearse())

@@ -98,7 +98,7 @@ def test_a_list_of_lonely_keys_ends_at_once_but_for_delta() -> None:
 
 def test_the_list_follows_its_exact_law() -> None:
     value, mechanism = KeyCounts([("a",), ("b",), ("c",)], np.array([9, 8, 7])), limited(k=2, reach=3)
-    entropy, draws = SeededEntropy("lists"), 4000
+    entropy, draws = SeededEntropy("lists"), 1500
     seen = Counter(mechanism.release(value, entropy) for _ in range(draws))
     law = {listed: float(chance) for listed, chance in mechanism.probabilities(value).items()}
     assert set(seen) <= set(law)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from dalenius.query.expressions import Column
+from dalenius.query.functions import call, literal
 from dalenius.query.keys import KeySpace, ListedKeys, key_tuples
 from dalenius.query.types import Bool, Category, Date, Int, Text
 
@@ -64,3 +67,12 @@ def test_listed_keys_keep_their_order_and_count_what_is_missing_as_zero() -> Non
     listed = ListedKeys((("x",), ("a",), (None,)))
     columns = [pa.array(["a", None, "q"])]
     assert listed.dense(columns, np.array([4, 5, 6])).tolist() == [0, 4, 5]
+
+
+def test_months_are_keys_and_the_days_between_are_not() -> None:
+    day = Date("2024-01-01", "2024-03-31")
+    months = call("date_trunc", literal("month"), Column(day, "t.day")).domain
+    space = KeySpace((months,))
+    assert [months.shown(key) for (key,) in space.keys()] == [date(2024, 1, 1), date(2024, 2, 1), date(2024, 3, 1)]
+    codes = pa.array([day.code("2024-02-01"), day.code("2024-02-02")])
+    assert space.positions([codes], 2).tolist() == [1, -1]

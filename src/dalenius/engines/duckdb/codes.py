@@ -95,8 +95,8 @@ def _number(domain: Number, source: Source) -> Chain | None:
         scale = int(source.type.rstrip(")").split(",")[1])
         return _steps(domain, [lambda column: _digits(f"{column}::VARCHAR")], Fraction(1, 10**scale))
     if source.kind in FLOATS:
-        return _from_text(domain, [lambda column: f"{column}::DOUBLE::VARCHAR"])
-    return _from_text(domain, []) if source.written else None
+        return _from_decimal(domain, lambda column: f"{column}::DOUBLE", lambda column: f"{column}::DOUBLE::VARCHAR")
+    return _from_decimal(domain, _read("DOUBLE"), lambda column: column) if source.written else None
 
 
 def _whole(column: str) -> str:
@@ -109,7 +109,7 @@ def _digits(decimal: str) -> str:
     return f"replace({decimal}, '.', '')::HUGEINT"
 
 
-def _from_text(domain: Number, before: Chain) -> Chain | None:
+def _from_decimal(domain: Number, double: Callable[[str], str], text: Callable[[str], str]) -> Chain | None:
     """From the decimal that prints a number, with as many places as 126 bits hold."""
     places = next((places for places in range(34, -1, -1) if _fits(domain, Fraction(1, 10**places))), None)
     if places is None:
@@ -117,16 +117,16 @@ def _from_text(domain: Number, before: Chain) -> Chain | None:
     unit = Fraction(1, 10**places)
     low, high = (domain.lower - 2) * domain.step, (domain.upper + 2) * domain.step
 
-    def digits(text: str) -> str:
+    def digits(column: str) -> str:
         # The float is only asked whether the value is far outside the bounds, where the decimal would not fit.
-        double = f"TRY_CAST({text} AS DOUBLE)"
-        near = _digits(f"coalesce(TRY_CAST({text} AS DECIMAL(38, {places})), 0)::VARCHAR")
+        value = double(column)
+        near = _digits(f"coalesce(TRY_CAST({text(column)} AS DECIMAL(38, {places})), 0)::VARCHAR")
         return (
-            f"CASE WHEN {double} IS NULL OR isnan({double}) THEN NULL WHEN {double} > {float(high)!r}::DOUBLE THEN "
-            f"{ceil(high / unit)} WHEN {double} < {float(low)!r}::DOUBLE THEN {floor(low / unit)} ELSE {near} END"
+            f"CASE WHEN {value} IS NULL OR isnan({value}) THEN NULL WHEN {value} > {float(high)!r}::DOUBLE THEN "
+            f"{ceil(high / unit)} WHEN {value} < {float(low)!r}::DOUBLE THEN {floor(low / unit)} ELSE {near} END"
         )
 
-    return _steps(domain, [*before, digits], unit)
+    return _steps(domain, [digits], unit)
 
 
 def _fits(domain: Number, unit: Fraction) -> bool:

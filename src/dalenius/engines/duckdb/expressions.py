@@ -75,9 +75,8 @@ def operand(expression: Expression) -> str:
 
 
 def as_integer(expression: Expression, size: str) -> str:
-    """An argument for arithmetic in the given width. A column may be stored in any integer type."""
-    if isinstance(expression, Literal) and expression.value is not None:
-        return spell(expression)
+    """An argument for arithmetic in the given width. A column may be stored in any integer type, and DuckDB would
+    compute with constants in the narrowest."""
     if isinstance(expression, Call) and type_of(expression.domain) == size:
         return spell(expression)
     return f"{'CAST' if size == 'HUGEINT' else 'TRY_CAST'}({spell(expression)} AS {size})"
@@ -206,9 +205,12 @@ def extreme(name: str) -> Spelling:
     """DuckDB's LEAST and GREATEST skip NULL; here NULL stays NULL."""
 
     def spelled(call: Call) -> str:
-        values = [typed(argument, call.domain) for argument in call.arguments]
+        ranged = isinstance(call.domain, Ranged)
+        size = width(*(code for argument in call.arguments for code in ends(argument))) if ranged else ""
+        values = [as_integer(argument, size) if ranged else operand(argument) for argument in call.arguments]
         missing = " OR ".join(f"{value} IS NULL" for value in values)
-        return f"CASE WHEN {missing} THEN NULL ELSE {name}({', '.join(values)}) END"
+        found = f"CASE WHEN {missing} THEN NULL ELSE {name}({', '.join(values)}) END"
+        return resized(found, size, call) if ranged else found
 
     return spelled
 

@@ -1,0 +1,70 @@
+"""Every engine gives, cell by cell, what the reference engine gives, whatever the order of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from dalenius.engines.duckdb import passes, relations
+from dalenius.engines.duckdb.engine import DuckDBEngine
+from dalenius.engines.reference import ReferenceEngine
+from dalenius.errors import QueryRefused
+from loaded import duckdb_of, quick_results, results
+from plans import Generated, plans
+from worlds import Database, small_database, world
+
+WORLDS = 10
+EACH = 50
+
+
+def differing(count: int, where: int, worlds: int = WORLDS) -> Iterator[int]:
+    """The seeds of plans for which DuckDB and the reference differ on a small database of a world."""
+    here = world(where)
+    database = small_database(here, "agree")
+    engine, reference = duckdb_of(here, permuted(database)), ReferenceEngine(here.tables.values(), database)
+    for plan in plans(count, where=where, worlds=worlds):
+        if not agree(engine, reference, plan):
+            yield plan.seed
+    engine.close()
+
+
+def agree(engine: DuckDBEngine, reference: ReferenceEngine, plan: Generated) -> bool:
+    """Whether all passes of a plan give the same; refused before anything is read counts as agreeing."""
+    try:
+        run = results if plan.seed % 5 == 0 else quick_results
+        found = run(engine, plan.program.passes)
+    except QueryRefused:
+        return True
+    return found == results(reference, plan.program.passes)
+
+
+def permuted(database: Database) -> Database:
+    """The same rows in another order."""
+    return {name: Random(name).sample(rows, len(rows)) for name, rows in database.items()}
+
+
+@pytest.mark.parametrize("where", range(WORLDS))
+def test_duckdb_gives_what_the_reference_gives(where: int) -> None:
+    assert list(differing(EACH, where)) == []
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("where", range(100))
+def test_duckdb_gives_what_the_reference_gives_for_5000_plans(where: int) -> None:
+    assert list(differing(50, where, worlds=100)) == []
+
+
+def test_the_check_notices_an_engine_that_rounds_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = lambda total, count, most: (
+        f"CASE WHEN {count} > {most} THEN floor({total} * {most} / {count}) ELSE {total} END"
+    )  # noqa: E501, E731
+    monkeypatch.setattr(passes, "scaled", wrong)
+    monkeypatch.setattr(relations, "scaled", wrong)
+    assert any(True for where in range(3) for _ in differing(40, where))
+
+
+def test_the_check_notices_an_engine_that_keeps_other_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "group_hash", lambda unit, key: f"({unit} + {key}) % 1000")
+    assert any(True for where in range(3) for _ in differing(40, where))
