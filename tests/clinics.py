@@ -32,9 +32,7 @@ def visits(patients: int = 400, each: int = 3) -> pa.Table:
             "age": pa.array([patient % 100 for patient in numbers], pa.int64()),
             "city": pa.array([CITIES[patient % 3] for patient in numbers], pa.string()),
             "cost": pa.array([float(patient % 500) for patient in numbers], pa.float64()),
-            "day": pa.array(
-                [dt.date(2024, 1, 1) + dt.timedelta(days=patient % 365) for patient in numbers], pa.date32()
-            ),
+            "day": pa.array(days, pa.date32()),
             "icd": pa.array(["A" if patient % 2 else "B" for patient in numbers], pa.string()),
         }
     )

@@ -6,10 +6,11 @@ Every check that wants many plans (sensitivity, engines, replay) takes them from
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
+from typing import TypeAlias
 
 from dalenius.errors import QueryRefused
 from dalenius.query.binder import bind
@@ -32,13 +33,14 @@ from dalenius.query.syntax import (
     UnionAll,
     UnitsIn,
 )
-from dalenius.query.tables import EachRow, Most
+from dalenius.query.tables import EachRow, Most, Table
 from dalenius.query.types import Choice, Text
 from terms import NULL, Known, Scope, Terms, kind_of
 from worlds import Step, World, world
 
 PRIVATE = ("visits", "visits", "visits", "orders", "lines", "staff", "events")
 WORLDS = 8
+Declarations: TypeAlias = Callable[[World], Mapping[str, Table]]
 
 
 @dataclass(frozen=True)
@@ -50,25 +52,28 @@ class Generated:
     query: Query
     question: Question
     program: Program
+    tables: Mapping[str, Table] | None = None
+    """Other declarations than the world's, where a check lies about them."""
 
 
-def generated(seed: int, *, worlds: int = WORLDS) -> Generated | None:
-    """The plan of a seed; None where the question is refused."""
+def generated(seed: int, *, worlds: int = WORLDS, tables: Declarations | None = None) -> Generated | None:
+    """The plan of a seed; None where the question is refused. `tables` may declare other things than the world."""
     random = Random(f"plan {seed}")
     here = world(seed % worlds)
     query, most = random_query(here, random), random_most(random)
+    declared = tables(here) if tables else None
     try:
-        question = bind(query, here.tables, most=most)
-        return Generated(seed, here, query, question, lower(question))
+        question = bind(query, declared or here.tables, most=most)
+        return Generated(seed, here, query, question, lower(question), declared)
     except QueryRefused:
         return None
 
 
-def plans(count: int, *, where: int, worlds: int = WORLDS) -> Iterator[Generated]:
+def plans(count: int, *, where: int, worlds: int = WORLDS, tables: Declarations | None = None) -> Iterator[Generated]:
     """So many plans that compile, all over the same world."""
     seed, found = where, 0
     while found < count:
-        plan = generated(seed, worlds=worlds)
+        plan = generated(seed, worlds=worlds, tables=tables)
         seed += worlds
         if plan:
             found += 1
@@ -83,13 +88,11 @@ def random_most(random: Random) -> Most | None:
 
 
 def steps_for(plan: Generated, *, most_rows: int = 300_000) -> list[Step]:
-    """The steps of the plan's populations that its joins do not blow up beyond `most_rows` rows."""
-    populations = plan.question.relation.populations
-    return [
-        step
-        for step in plan.world.steps
-        if step.population in populations and weight(plan.question.relation, step.heavy) <= most_rows
-    ]
+    """The steps of the plan's populations that its joins do not blow up beyond `most_rows` rows, or else the lightest."""
+    relation = plan.question.relation
+    steps = [step for step in plan.world.steps if step.population in relation.populations]
+    weights = {step.name: weight(relation, step.heavy) for step in steps}
+    return [step for step in steps if weights[step.name] <= max(most_rows, min(weights.values()))]
 
 
 def weight(relation: Relation, heavy: dict[str, int]) -> int:
@@ -98,6 +101,19 @@ def weight(relation: Relation, heavy: dict[str, int]) -> int:
         return heavy.get(relation.table.name, 0) + 40 if relation.table.protection else 12
     weights = [weight(child, heavy) for child in relation.children]
     return weights[0] * weights[1] if isinstance(relation, Join) else sum(weights)
+
+
+def nodes(plan: Generated) -> set[str]:
+    """The names of all nodes and passes of a plan, and "private join" where two private sides meet."""
+    found = {type(step).__name__ for step in plan.program.passes}
+    waiting: list[Relation] = [plan.question.relation]
+    while waiting:
+        node = waiting.pop()
+        waiting += node.children
+        found.add(type(node).__name__)
+        if isinstance(node, Join) and node.left.private and node.right.private:
+            found.add("private join")
+    return found
 
 
 # ---- questions

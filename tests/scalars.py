@@ -7,13 +7,14 @@ import datetime as dt
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
-from dalenius.engines.duckdb.expressions import quote, spell, type_of
+from dalenius.engines.duckdb.expressions import quote, spell, text_literal, type_of
 from dalenius.errors import QueryRefused
 from dalenius.query.calendar import DAY, FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT, day_number
 from dalenius.query.evaluation import evaluate
@@ -58,6 +59,7 @@ COLUMNS: dict[str, Domain] = {
     "b.sure": Bool(False),
     "t.any": Text(True),
     "t.word": Choice(True, WORDS),
+    "t.other": Choice(False, WORDS),
     'odd "name".x': Number(False, 0, 9),
 }
 LITERALS: list[Any] = [
@@ -105,7 +107,7 @@ def holds(domain: Domain, code: Code) -> bool:
     return right and (not isinstance(domain, Dated) or domain.grain.floor(int(code)) == code)
 
 
-def edge_rows(seed: int, size: int = 100) -> list[dict[str, Code]]:
+def edge_rows(seed: int, size: int = 90) -> list[dict[str, Code]]:
     """Rows in which every edge code of every column occurs, in random company."""
     generator = random.Random(seed)
     columns = {name: edge_codes(domain) for name, domain in COLUMNS.items()}
@@ -114,14 +116,7 @@ def edge_rows(seed: int, size: int = 100) -> list[dict[str, Code]]:
     return [{name: codes[place % len(codes)] for name, codes in columns.items()} for place in range(size)]
 
 
-def product_rows(names: Sequence[str], most: int = 1_500) -> list[dict[str, Code]]:
-    """Every combination of edge codes of these columns, or an even choice of them."""
-    combinations = list(product(*(edge_codes(COLUMNS[name]) for name in names)))
-    kept = combinations[:: 1 + len(combinations) // most]
-    return [dict(zip(names, codes, strict=True)) for codes in kept]
-
-
-TYPES = {"n.int": "INTEGER", "n.age": "UTINYINT", "n.huge": "HUGEINT", "t.word": "words"}
+TYPES = {"n.int": "INTEGER", "n.age": "UTINYINT", "n.huge": "HUGEINT", "t.word": "words", "t.other": "words"}
 
 
 def sql_type(name: str) -> str:
@@ -130,21 +125,31 @@ def sql_type(name: str) -> str:
 
 
 @contextmanager
-def table_of(rows: Sequence[Mapping[str, Code]]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with the rows in the table `edges`, a category as an ENUM in an order that is not bytewise."""
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that knows the categories as an ENUM, in an order that is not bytewise."""
     connection = duckdb.connect(config={"threads": 1})
-    listed = ", ".join("'" + word.replace("'", "''") + "'" for word in WORDS)
-    connection.execute(f"CREATE TYPE words AS ENUM ({listed})")
-    names = list(rows[0]) or ["place"]
-    connection.execute(f"CREATE TABLE edges (place INTEGER, {', '.join(f'{quote(n)} {sql_type(n)}' for n in names)})")
-    holes = ", ".join("?" for _ in range(len(names) + 1))
-    connection.execute("BEGIN")
-    connection.executemany(f"INSERT INTO edges VALUES ({holes})", [[i, *row.values()] for i, row in enumerate(rows)])
-    connection.execute("COMMIT")
+    connection.execute(f"CREATE TYPE words AS ENUM ({', '.join(map(text_literal, WORDS))})")
     try:
         yield connection
     finally:
         connection.close()
+
+
+def fill(connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, Sequence[Code]]) -> None:
+    """A table of codes in the types in which a snapshot might keep them."""
+    places = range(len(next(iter(columns.values()))))
+    arrays = {f"a{i}": _array(sql_type(name), codes) for i, (name, codes) in enumerate(columns.items())}
+    connection.register("codes", pa.table({"place": list(places), **arrays}))
+    casts = ", ".join(f"CAST(a{i} AS {sql_type(name)}) AS {quote(name)}" for i, name in enumerate(columns))
+    connection.execute(f"CREATE TABLE {table} AS SELECT place, {casts} FROM codes")
+    connection.unregister("codes")
+
+
+def _array(sql: str, codes: Sequence[Code]) -> Any:
+    wide = pa.decimal128(38, 0)
+    kinds = {"BOOLEAN": pa.bool_(), "VARCHAR": pa.string(), "words": pa.string()}
+    values = codes if sql in kinds else [None if code is None else Decimal(int(code)) for code in codes]
+    return pa.array(values, kinds.get(sql, wide))
 
 
 def disagreements(
@@ -155,16 +160,33 @@ def disagreements(
 ) -> list[str]:
     """Where DuckDB differs from the reference, or a value leaves its domain; each as a text. Errors are not caught."""
     found: list[str] = []
-    with table_of(rows) as connection:
+    with database() as connection:
+        fill(connection, "edges", {name: [row[name] for row in rows] for name in rows[0]})
         for start in range(0, len(expressions), batch):
             part = expressions[start : start + batch]
-            columns = ", ".join(f"{spelled(expression)} AS e{i}" for i, expression in enumerate(part))
+            columns = ", ".join(spelled(expression) for expression in part)
             answer = connection.execute(f"SELECT {columns} FROM edges ORDER BY place")
-            types, answers = [str(entry[1]) for entry in answer.description], answer.fetchall()
-            found += [f"{e}: type {given}" for e, given in zip(part, types, strict=True) if given != type_of(e.domain)]
-            for row, answer in zip(rows, answers, strict=True):
-                found += _differences(part, row, answer)
+            found += wrong_types(part, answer.description)
+            for row, values in zip(rows, answer.fetchall(), strict=True):
+                found += _differences(part, row, values)
     return found
+
+
+def crossed(connection: duckdb.DuckDBPyConnection, expression: Expression) -> list[str]:
+    """The same for one expression, on every combination of edge codes; table `<column>` has those of a column."""
+    names = list(dict.fromkeys(expression.columns()))
+    sources = ", ".join(f"(SELECT {quote(name)} FROM {quote('edges ' + name)})" for name in names)
+    answer = connection.execute(f"SELECT {', '.join(map(quote, names))}, {spell(expression)} FROM {sources}")
+    found = wrong_types([expression], answer.description[-1:])
+    for *codes, value in answer.fetchall():
+        found += _differences([expression], dict(zip(names, codes, strict=True)), [value])
+    return found
+
+
+def wrong_types(expressions: Sequence[Expression], description: Sequence[Any]) -> list[str]:
+    """Calls whose values have another type than their domain says; columns keep the type in which they are stored."""
+    pairs = [pair for pair in zip(expressions, description, strict=True) if isinstance(pair[0], Call)]
+    return [f"{each}: type {entry[1]}" for each, entry in pairs if str(entry[1]) != type_of(each.domain)]
 
 
 def _differences(part: Sequence[Expression], row: Mapping[str, Code], answer: Sequence[Any]) -> Iterator[str]:

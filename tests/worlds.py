@@ -43,6 +43,8 @@ Database: TypeAlias = dict[str, list[RawRow]]
 CITIES = ("Oslo", "Bergen", "Tromsø", "Bodø", "", "oslo", "🏥", "O'Slo", 'Å "b"')
 TEXTS = ("a", "A", "a ", "ab", "é", "e\u0301", "", "🧑‍⚕️", "null", "NULL", "0", "-0", "%", "_", "a'b", 'a"b', "\\", "zz")
 PEOPLE = ("1", "01", "1.0", " 1", "one", "One", "é", "e\u0301", "null", "🙂", "2", "3", "4", "5", "6")
+TWIN = 3
+"""The person whose id a hurtful member of the staff has too: they are two units all the same."""
 HEAVY = 10_000
 """The rows of a hurtful unit."""
 
@@ -252,7 +254,9 @@ def _row(world: World, table: Table, random: Random) -> RawRow:
     if table.name == "places":
         row["city"] = random.choice(dict(table.columns)["city"].codes())
     if _has_unit_column(table):
-        row["person"] = person(world, random.randrange(9)) if random.random() < 0.92 else None
+        index = random.randrange(9)
+        index += table.name == "staff" and index == TWIN  # the staff have room for a person's twin
+        row["person"] = person(world, index) if random.random() < 0.92 else None
     return row
 
 
@@ -335,10 +339,28 @@ def _database(world: World, name: str) -> Database:
         return {**base, "events": base["events"][1:]}
     if name.startswith("gone"):
         return without(world, base, "people", person(world, int(name[-1])))
+    if name == "nobody":
+        return with_unit(world, base, "people", None, _LOADS["visits"], "mixed") | {
+            "staff": base["staff"] + [{**row, "person": None} for row in world.database("staff")["staff"]]
+        }
+    if name.startswith("alone"):
+        return _alone(world, name.removeprefix("alone "))
     load, other = name.removesuffix(" other"), name.endswith(" other")
     rows = _LOADS[load]
-    way = ("upper", "lower", "null")[(world.seed + len(load)) % 3] if other else "mixed"
-    return with_unit(world, base, _population(world, load), newcomer(world, other), rows, way)
+    way = ("upper", "lower", "null")[(world.seed // 2 + len(load)) % 3] if other else "mixed"
+    unit = person(world, TWIN) if (load, other) == ("staff", False) else newcomer(world, other)
+    return with_unit(world, base, _population(world, load), unit, rows, way)
+
+
+def _alone(world: World, name: str) -> Database:
+    """What a database has more than the base: a newcomer's rows, the rows of others that match it, and what is public."""
+    base, grown = world.database("base"), world.database(name)
+    alone = {
+        table: rows if world.tables[table].protection is None else rows[len(base[table]) :]
+        for table, rows in grown.items()
+    }
+    mine = _numbers(alone)
+    return {**alone, "lines": [row for row in grown["lines"] if unit_code(row["number"]) in mine]}
 
 
 def _population(world: World, load: str) -> str:
@@ -368,15 +390,14 @@ def _steps(world: World) -> Iterator[Step]:
         if isinstance(relation, Replace):
             yield Step(f"replace, {load}", population, load, f"{load} other", rows)
         else:
-            yield Step(f"add, {load}", population, "base", load, rows)
-            yield Step(f"add, {load} other", population, "base", f"{load} other", rows)
+            after = (load, f"{load} other")[(world.seed + len(load)) % 2]
+            yield Step(f"add, {after}", population, "base", after, rows)
             yield from _removals(load)
 
 
 def _removals(load: str) -> Iterator[Step]:
     if load == "light":
-        yield Step("remove, first", "people", "base", "gone 0", {})
-        yield Step("remove, second", "people", "base", "gone 1", {})
+        yield Step("remove, unit", "people", "base", "gone 1", {})
     if load == "events":
         yield Step("remove, row", "events", "base", "gone row", {})
 

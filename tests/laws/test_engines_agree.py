@@ -57,9 +57,9 @@ def test_duckdb_gives_what_the_reference_gives_for_5000_plans(where: int) -> Non
 
 
 def test_the_check_notices_an_engine_that_rounds_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = lambda total, count, most: (
+    wrong = lambda total, count, most: (  # noqa: E731
         f"CASE WHEN {count} > {most} THEN floor({total} * {most} / {count}) ELSE {total} END"
-    )  # noqa: E501, E731
+    )
     monkeypatch.setattr(passes, "scaled", wrong)
     monkeypatch.setattr(relations, "scaled", wrong)
     assert any(True for where in range(3) for _ in differing(40, where))

@@ -45,7 +45,7 @@ SELECT COUNT(*) FROM -- error: does not read as SQL
 SELECT COUNT(*) FROM visits WHERE -- error: does not read as SQL
 SELECT COUNT(*) FROM visits WHERE city = 'Oslo -- error: not closed
 SELECT COUNT(*) FROM "visits -- error: not closed
-SELECT COUNT(*) FROM visits GROUP BY -- error: does not read
+SELECT COUNT(*) FROM visits GROUP BY -- error: names nothing
 SELECT COUNT(*) FROM visits ORDER LIMIT -- error: does not read
 SELECT COUNT(*)) FROM visits -- error: does not read as SQL
 SELECT 1 -- error: no table

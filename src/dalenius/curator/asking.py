@@ -12,14 +12,15 @@ from dalenius.curator.answers import Answer
 from dalenius.curator.catalog import Population
 from dalenius.curator.curator import Asker, balance, percent
 from dalenius.curator.ledger import Receipt
+from dalenius.curator.notes import notes
 from dalenius.curator.prices import Offer, bought, epsilon_of, warning
-from dalenius.curator.rehearsals import notes, rehearsed
+from dalenius.curator.rehearsals import rehearsed
 from dalenius.curator.targets import least_share
 from dalenius.privacy.numbers import Number, positive, shown, whole
 from dalenius.query.expectations import ExpectedError
-from dalenius.query.postprocess import Shaped
 from dalenius.query.pricing import Priced, priced
 from dalenius.query.questions import Question
+from dalenius.query.releasing import Released
 
 Errors: TypeAlias = Number | Mapping[str, Number]
 """The largest error: one for all columns, or one for each by name."""
@@ -146,15 +147,20 @@ class Asked:
         size: int | None = None,
         level: Number | None = None,
         weights: Weights | None = None,
+        nonnegative: bool = False,
+        digits: int | None = None,
     ) -> Answer:
         """Charge, and answer. A refusal charges nothing; work that fails afterwards stays charged.
 
         Say what you pay by exactly one of `epsilon`, `share` ('1%') and `error` ('± 50 at 95%', or '2%' of `size`).
+        `nonnegative` shows negative counts as 0, and `digits` rounds; both work on what was released.
         """
+        places = None if digits is None else whole(0, digits=digits)
         price = self._priced(Offer(epsilon, share, error, size, level), weights)
         payer, derivation = self._asker.payer(self.question), price.explain(self._asker.curator.engine.spelled)
 
-        def finished(shaped: Shaped, receipt: Receipt) -> Answer:
+        def finished(released: Released, receipt: Receipt) -> Answer:
+            shaped = price.answer(released, nonnegative=nonnegative, digits=places)
             return Answer.from_shaped(
                 shaped,
                 level=price.level,
@@ -162,7 +168,7 @@ class Asked:
                 left=self._listed(lambda each: balance(each, self._asker.left(each.name), left=True).share),
                 receipt=receipt.id,
                 derivation=derivation,
-                notes=notes(price),
+                notes=notes(price, shaped),
             )
 
         return self._asker.curator.door.answer(price, payer, finished)

@@ -13,9 +13,9 @@ from dalenius.curator.log import OwnerLog
 from dalenius.engines.engine import Engine
 from dalenius.errors import NeighbourMismatch, WorkStopped
 from dalenius.privacy.neighbours import Neighbours
-from dalenius.query.postprocess import Shaped
 from dalenius.query.pricing import Priced
 from dalenius.query.questions import Question
+from dalenius.query.releasing import Released
 from dalenius.randomness.entropy import system_entropy
 
 
@@ -39,14 +39,15 @@ class Door:
 
     Guarantee: no data is read before the ledger has taken the whole price; what fails afterwards, for whatever reason,
     stays charged and looks the same to whoever asked; an answer is stored before it is handed out.
+    Textbook: S18.8.
     """
 
     ledger: Ledger
     engine: Engine
     log: OwnerLog
 
-    def answer(self, priced: Priced, payer: Payer, finished: Callable[[Shaped, Receipt], Answer]) -> Answer:
-        """Charge and answer; `finished` puts the noisy table and its receipt together.
+    def answer(self, priced: Priced, payer: Payer, finished: Callable[[Released, Receipt], Answer]) -> Answer:
+        """Charge and answer; `finished` puts what was released and its receipt together.
 
         Raises `BudgetExceeded` and charges nothing, or charges and raises `WorkStopped`.
         """
@@ -64,15 +65,15 @@ class Door:
         # Raised out here, so that neither the error nor its text travels along: both can depend on rows.
         raise WorkStopped
 
-    def _released(self, priced: Priced, payer: Payer) -> Shaped:
+    def _released(self, priced: Priced, payer: Payer) -> Released:
         with allowance(priced, payer.neighbours) as paid:
-            return noisy(priced, self.engine, paid)
+            return measured(priced, self.engine, paid)
 
 
-def noisy(priced: Priced, engine: Engine, paid: Allowance) -> Shaped:
-    """Run the passes, measure everything at the expense of `paid`, and shape what was released."""
+def measured(priced: Priced, engine: Engine, paid: Allowance) -> Released:
+    """Run the passes, and measure everything at the expense of `paid`."""
     exact = [engine.run(step) for step in priced.passes]
-    return priced.answer(priced.run(exact, paid, system_entropy()))
+    return priced.run(exact, paid, system_entropy())
 
 
 def allowance(priced: Priced, neighbours: Mapping[str, Neighbours]) -> Allowance:

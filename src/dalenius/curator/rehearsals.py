@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dalenius.curator.answers import BARS_COVER_NOISE, KEYS_LEFT_OUT, Answer
+from dalenius.curator.answers import Answer
 from dalenius.curator.catalog import Catalog
-from dalenius.curator.door import allowance, noisy
+from dalenius.curator.door import allowance, measured
 from dalenius.curator.made_up import made_up
+from dalenius.curator.notes import notes
 from dalenius.engines.duckdb.engine import DuckDBEngine
-from dalenius.query.measurements import FoundKeys
 from dalenius.query.pricing import Priced
 
 MADE_UP = "A rehearsal: the rows are made up, so the values mean nothing. Nothing was read or charged."
@@ -22,13 +22,7 @@ def rehearsed(priced: Priced, catalog: Catalog) -> Answer:
         for name, rows in made_up(tables, catalog).items():
             engine.register(catalog.table(name), rows)
         with allowance(priced, relations) as free:
-            shaped = noisy(priced, engine, free)
+            shaped = priced.answer(measured(priced, engine, free))
     finally:
         engine.close()
-    return Answer.from_shaped(shaped, level=priced.level, notes=(MADE_UP, *notes(priced)))
-
-
-def notes(priced: Priced) -> tuple[str, ...]:
-    """What an answer says about itself."""
-    hidden = any(isinstance(step.measurement, FoundKeys) for step in priced.steps)
-    return (BARS_COVER_NOISE, KEYS_LEFT_OUT) if hidden else (BARS_COVER_NOISE,)
+    return Answer.from_shaped(shaped, level=priced.level, notes=(MADE_UP, *notes(priced, shaped)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from dalenius.accounting.budget import Budget
 from dalenius.curator.asking import Asked
@@ -156,6 +156,16 @@ class Database(Session):
         if name not in self._curator.catalog.grants:
             raise InvalidParameter("analyst", name, allowed="somebody who was granted a table")
         return Analyst(self._curator, name)
+
+    def close(self) -> None:
+        """Let go of files; a database in memory is gone then. Also done at the end of a `with` block."""
+        self._curator.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     @property
     def log(self) -> OwnerLog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from dalenius.randomness.selection import exponential_runs
 
 _NARROW = 1 << 60  # beyond, NumPy's integers could wrap, and Python's are taken
 
-Numbers = NDArray[Any]
+Numbers: TypeAlias = NDArray[Any]
+"""An array of int64, or of Python integers where these do not fit."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Self
+from typing import Self, TypeAlias
 
 from flint import arb
 
@@ -27,7 +27,8 @@ _NAME = "key selection"
 _FINE = 1 << 128  # chances are multiples of 1 / _FINE
 _MOST_STEPS = 200_000
 
-Curve = tuple[tuple[Fraction, Fraction], ...]
+Curve: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
+"""Pairs (order, divergence)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -159,10 +159,10 @@ def _error(value: Any, ends: Ends) -> Any:
         return None
     if isinstance(value, dt.date):
         return max(ends[1] - value, value - ends[0])
-    centre = plain(value)
-    distances = [abs(Fraction(end) - Fraction(centre)) for end in ends]
     if isinstance(value, float):
-        return float(f"{float(max(distances)):.12g}")  # 1.3, not 1.3000000000000043
+        distance = max(abs(float(end) - value) for end in ends)
+        return float(f"{distance:.12g}")  # 1.3, not 1.3000000000000043
+    distances = [abs(Fraction(end) - Fraction(value)) for end in ends]
     unit = Fraction(10) ** int(value.as_tuple().exponent) if isinstance(value, Decimal) else Fraction(1)
     return number(ceil(max(distances) / unit) * unit, unit)
 

@@ -32,6 +32,7 @@ def bind(query: Query, tables: Mapping[str, Table], *, most: Most | None = None)
     """The question that a query asks of these tables; `QueryRefused` where it has no private answer.
 
     `most` overrides what one unit may contribute. Nothing is read or spent.
+    Textbook: S18.11.
     """
     named = {name.lower(): table for name, table in tables.items()}
     try:

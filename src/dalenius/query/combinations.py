@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -11,7 +12,6 @@ import numpy as np
 
 from dalenius.query.estimates import Estimates, NoisyNumbers
 from dalenius.query.questions import Compute, Given, Post, ValueOf
-from dalenius.query.released import plain
 from dalenius.query.spreads import Floats
 
 
@@ -77,8 +77,8 @@ def quotient(post: Post, estimates: Sequence[Estimates | None]) -> Quotient | No
     """The term as a quotient of linear combinations of counts and sums, if it is one."""
     match post:
         case Given(value=value):
-            exact = plain(value)
-            return Quotient(Linear({}, exact), _ONE) if isinstance(exact, Fraction) else None
+            number = isinstance(value, int | Decimal | Fraction) and not isinstance(value, bool)
+            return Quotient(Linear({}, Fraction(value)), _ONE) if number else None
         case ValueOf(index=index):
             found = estimates[index]
             if found is None or found.noise is None:

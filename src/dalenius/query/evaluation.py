@@ -40,7 +40,7 @@ def evaluate(expression: Expression, row: Mapping[str, Code]) -> Code:
 
 def apply(function: str, codes: list[Code] | tuple[Code, ...]) -> Code:
     """The value of a function for these codes."""
-    if function in STRICT and any(code is None for code in codes):
+    if function in STRICT and None in codes:
         return None
     result: Code = MEANINGS[function](*codes)
     return result

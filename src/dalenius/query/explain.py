@@ -35,10 +35,15 @@ _INFIX = {
 _REFERENCE = re.compile(r"Reference:\s*(.+?)(?=\n\s*Textbook:|\n\s*\n|$)", re.DOTALL)
 _ROWS = re.compile(r"Textbook:(.+)")
 
+TRUST = "Trust: whoever runs this database holds the rows; what it releases protects them from everyone else."
+
 
 def derivation(program: Program) -> list[str]:
-    """Why the sensitivity is what it is: the unit, and every step from the tables to what is summed."""
-    lines = [f"Protected: {', '.join(_protected(program))}; neighbours differ by {program.neighbours}."]
+    """Why the sensitivity is what it is: the unit, and every step from the tables to what is summed.
+
+    Textbook: S18.13.
+    """
+    lines = [TRUST, f"Protected: {', '.join(_protected(program))}; neighbours differ by {program.neighbours}."]
     for number, step in enumerate(program.passes, start=1):
         lines.append(f"Pass {number}:")
         lines.extend(f"  {line}" for line in _steps(step))

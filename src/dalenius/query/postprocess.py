@@ -40,7 +40,7 @@ class Groups:
     level: Fraction
 
     def value(self, post: Post, row: int) -> Any:
-        """The value of a term in one group; exact numbers are fractions."""
+        """The value of a term in one group."""
         match post:
             case KeyOf():
                 return plain(self.keys[row][post.index])
@@ -51,12 +51,12 @@ class Groups:
                 return plain(post.value)
         return apply(post.function, [self.value(argument, row) for argument in post.arguments])
 
-    def shown(self, post: Post, row: int) -> Any:
-        """The value of a term as people see it; a statistic or key by itself as it came."""
+    def column(self, post: Post, rows: Sequence[int]) -> list[Any]:
+        """The values of a term as people see them; a statistic or key by itself as it came."""
         if isinstance(post, KeyOf):
-            return tidy(self.keys[row][post.index])
+            return [tidy(self.keys[row][post.index]) for row in rows]
         found = self.estimates[post.index] if isinstance(post, ValueOf) else None
-        return tidy(self.value(post, row)) if found is None else found.values[row]
+        return [tidy(self.value(post, row)) for row in rows] if found is None else [found.values[row] for row in rows]
 
 
 def shape(
@@ -79,7 +79,7 @@ def shape(
     read = [tuple(domain.shown(code) for domain, code in zip(key_domains, key, strict=True)) for key in keys]
     groups = Groups(read, estimates, level)
     rows = _kept(output, groups)
-    columns = [[_rounded(groups.shown(post, row), digits) for row in rows] for _, post in output.columns]
+    columns = [_rounded(groups.column(post, rows), digits) for _, post in output.columns]
     return Shaped(
         tuple(name for name, _ in output.columns),
         tuple(columns),
@@ -108,8 +108,10 @@ def _not_negative(found: Estimates) -> Estimates:
     return replace(found, values=[None if value is None else max(0, value) for value in found.values])
 
 
-def _rounded(value: Any, digits: int | None) -> Any:
-    if digits is None or not isinstance(value, float | Decimal):
-        return value
-    exact = apply("round", [plain(value), Fraction(digits)])
-    return tidy(exact)
+def _rounded(values: list[Any], digits: int | None) -> list[Any]:
+    if digits is None:
+        return values
+    return [
+        tidy(apply("round", [plain(value), digits])) if isinstance(value, float | Decimal) else value
+        for value in values
+    ]

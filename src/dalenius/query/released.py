@@ -1,6 +1,6 @@
 """Scalar functions on released values: the plain-Python meaning of what is computed after the noise.
 
-Numbers are exact fractions, or floats where a value is one already (a mean, say) or by division; a float that
+Numbers are exact (int or Fraction), or floats where a value is one already (a mean, say) or by division; a float that
 overflows is NULL, like a division by zero. NULL is None, and logic has three values.
 """
 
@@ -10,13 +10,14 @@ import datetime as dt
 import operator
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import floor, isfinite
 from typing import Any
 from unicodedata import normalize
 
+_LONG = Context(prec=10_000)  # no sum has as many digits
 _DAY = dt.timedelta(days=1)
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -29,8 +30,7 @@ def number(value: Fraction, unit: Fraction) -> int | Decimal | float:
     digits = _decimals(unit.denominator)
     if digits is None:
         return float(value)
-    scaled = int(value * 10**digits)
-    return Decimal((int(scaled < 0), tuple(int(digit) for digit in str(abs(scaled))), -digits))
+    return Decimal(int(value * 10**digits)).scaleb(-digits, _LONG)
 
 
 def tidy(value: Any) -> Any:
@@ -39,10 +39,10 @@ def tidy(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value as the functions below take it: exact numbers are fractions, texts are in normal form."""
+    """A value as the functions below take it: decimals are fractions, texts are in normal form."""
     if isinstance(value, str):
         return normalize("NFC", value)
-    return Fraction(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else value
+    return Fraction(value) if isinstance(value, Decimal) else value
 
 
 def apply(function: str, arguments: list[Any]) -> Any:
@@ -103,7 +103,7 @@ def _subtracted(a: Any, b: Any) -> Any:
 
 
 def _divided(a: Any, b: Any) -> Any:
-    return float(a) / float(b) if isinstance(a, float) or isinstance(b, float) else float(a / b)
+    return float(_quotient(a, b))
 
 
 def _comparison(operation: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool | None]:
@@ -227,7 +227,7 @@ def _part(name: str) -> Callable[[Any], Fraction]:
     return lambda moment: Fraction(getattr(moment, name, 0))
 
 
-_sum, _difference = map(_arithmetic, (operator.add, operator.sub))
+_sum, _difference, _quotient = map(_arithmetic, (operator.add, operator.sub, operator.truediv))
 _equal, _less_equal, _greater_equal = map(_comparison, (operator.eq, operator.le, operator.ge))
 
 _WITH_NULLS: Mapping[str, Callable[..., Any]] = {

@@ -27,9 +27,16 @@ DEEPEST_BRACKETS = 20
 DEEPEST_TREE = 100
 """Steps from a statement down to its smallest part; a chain of ANDs takes one for each."""
 
+MOST_REREADING = 5_000
+"""Words that the parser may read again, beside two for each word; what is understood needs less than one in five."""
+
 SEE_THE_LIST = "Leave it out; the page on functions lists what may be written."
 
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())  # an analyst's text is not for the operator's terminal
+
+
+class Lost(SqlglotError):
+    """The parser went back too often: what it tries may grow as 2^n for n joins or brackets."""
 
 
 class Grammar(Dialect):
@@ -45,6 +52,12 @@ class Grammar(Dialect):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: AnyParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM")
         }
+
+        def _retreat(self, index: int) -> None:
+            self.reread = getattr(self, "reread", 0) + max(0, self._index - index)
+            if self.reread > MOST_REREADING + 2 * len(self._tokens):
+                raise Lost
+            super()._retreat(index)
 
         def _parse_string_as_identifier(self) -> None:
             """FROM 'file.csv' names a file, never a table."""
@@ -133,6 +146,10 @@ def _parsed(text: str, tokens: list[Token]) -> exp.Expr:
     try:
         parser = Grammar().parser(error_level=ErrorLevel.IMMEDIATE)
         trees = [tree for tree in parser.parse(tokens, text) if tree is not None]
+    except Lost:
+        raise NotUnderstood(
+            text, rule="it can be read in too many ways", instead="Write ON or USING after every JOIN, and fewer brackets."
+        ) from None
     except SqlglotError as error:
         place = "".join(f" near {mistake['highlight'][:40]!r}" for mistake in getattr(error, "errors", [])[:1])
         raise NotUnderstood(

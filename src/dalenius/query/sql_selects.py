@@ -116,6 +116,8 @@ def _group(node: exp.Expr | None) -> tuple[Term, ...]:
     if node is None:
         return ()
     only(node, "expressions")
+    if not node.expressions:
+        raise refusal(node, rule="GROUP BY names nothing", instead="Write GROUP BY column, or leave it out.")
     return tuple(term(each) for each in node.expressions)
 
 

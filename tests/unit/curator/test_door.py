@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from dalenius.accounting.allowance import JointAllowance
 from dalenius.accounting.amounts import Amount
 from dalenius.curator.door import Door, Payer
 from dalenius.curator.ledger import Account, MemoryLedger
@@ -36,9 +35,6 @@ class Priced:
         allowance.draw(PureDP(self.draws))
         self.events.append(f"measured with {type(allowance).__name__}")
         return "released"
-
-    def answer(self, released: str) -> str:
-        return f"table of what was {released}"
 
 
 @dataclass
@@ -104,8 +100,24 @@ def test_the_charge_comes_first_and_the_answer_is_stored_before_it_is_given() ->
     world = World()
     table, receipt = world.ask()
     assert world.events == ["charged", "ran pass 1", "ran pass 2", "measured with Allowance", "stored"]
-    assert table == "table of what was released"
+    assert table == "released"
     assert world.ledger.answer(receipt) == (table, receipt)
+
+
+class AnswersFirst(Door):
+    """Planted bug: it reads the data, and charges afterwards."""
+
+    def answer(self, priced: Any, payer: Any, finished: Any) -> Any:
+        shaped = self._released(priced, payer)
+        charges = {payer.accounts[name]: amount for name, amount in priced.charge.items()}
+        return finished(shaped, self.ledger.reserve(charges, question="", who=payer.who))
+
+
+def test_the_test_above_notices_a_door_that_charges_afterwards() -> None:
+    world = World()
+    world.door = AnswersFirst(world.ledger, world.door.engine, world.door.log)
+    world.ask()
+    assert world.events.index("charged") > world.events.index("ran pass 1")
 
 
 def test_a_refusal_reads_nothing_and_charges_nothing() -> None:
@@ -121,7 +133,6 @@ def test_two_populations_are_both_charged_and_both_drawn_on() -> None:
     world.ask(doctors=AddRemove())
     assert "measured with JointAllowance" in world.events
     assert world.ledger.spent(PATIENTS) == world.ledger.spent(DOCTORS) == amount("0.1")
-    assert JointAllowance.__name__ == "JointAllowance"
 
 
 def test_populations_with_different_neighbours_are_refused_before_any_charge() -> None:
@@ -145,6 +156,7 @@ FAILURES = [
 ]  # fmt: skip
 
 
+@pytest.mark.textbook("S18.8")
 @pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
 def test_every_failure_after_the_charge_looks_the_same_and_stays_charged(error: BaseException) -> None:
     world = World(error)
@@ -157,6 +169,18 @@ def test_every_failure_after_the_charge_looks_the_same_and_stays_charged(error: 
     assert world.ledger.spent(PATIENTS) == amount("0.1")
     assert [failure.reason for failure in world.door.log] == [type(error).__name__]
     assert world.door.log[0].receipt == world.ledger.history()[0].id
+
+
+def test_the_test_above_notices_an_error_that_travels_along() -> None:
+    """Planted bug: raised inside the handler, the engine's error hangs on to the opaque one."""
+    try:
+        try:
+            raise ValueError(CANARY)
+        except ValueError:
+            raise WorkStopped from None
+    except WorkStopped as stopped:
+        caught = stopped
+    assert caught.__context__ is not None
 
 
 def test_the_owner_reads_the_reason_and_a_broken_listener_changes_nothing() -> None:

@@ -296,7 +296,7 @@ def test_units_along_a_path() -> None:
     db.add_table("orders", orders, unit="patient_id", columns={}, keys=["order_id"], **common)
     db.add_table("lines", lines, unit="order_id → orders.patient_id", columns={"price": Int(0, 10)}, **common)
     (value,) = db.sql("SELECT COUNT(*) AS n FROM lines").run(epsilon=3).to_arrow().column("n").to_pylist()
-    assert abs(value - 300) < 150
+    assert abs(value - 300) < 250
 
 
 def test_a_question_about_two_populations_is_charged_to_both() -> None:
@@ -378,3 +378,16 @@ def test_rehearsals_work_for_all_kinds_of_columns_and_paths() -> None:
     lines = pa.table({"order_id": [1], "price": [5]})
     db.add_table("lines", lines, unit=Via("order_id", "orders", key="id"), columns={"price": Int(0, 10)}, **common)
     assert "made up" in str(db.sql("SELECT SUM(price) AS total FROM lines").rehearse())
+
+
+def test_counts_are_shown_without_sign_and_rounded_on_request() -> None:
+    db = clinic(data=visits(patients=0))
+    text = "SELECT day, COUNT(*) AS n FROM visits WHERE day < DATE '2024-03-01' GROUP BY day"
+    assert min(db.sql(text).run(share="1%", nonnegative=True)["n"]) == 0
+    assert min(db.sql(text).run(share="1%")["n"]) < 0
+    means = db.sql("SELECT AVG(age) AS a FROM visits GROUP BY city").run(share="1%", digits=0)["a"]
+    assert all(mean is None or mean == round(mean) for mean in means)
+    before = spent(db)
+    with pytest.raises(InvalidParameter):
+        db.sql(text).run(share="1%", digits=-1)
+    assert spent(db) == before

@@ -133,6 +133,7 @@ def test_a_private_table_may_keep_its_rows_in_a_join_with_another() -> None:
         ask(f"SELECT COUNT(DISTINCT v.patient_id) {sql}")
 
 
+@pytest.mark.textbook("S18.11")
 def test_two_different_units_are_not_joined() -> None:
     for condition in ("v.city = d.city", "v.patient_id = d.doctor_id"):
         with pytest.raises(QueryRefused, match="two different units"):

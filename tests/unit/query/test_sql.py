@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from fractions import Fraction
 
 import pytest
@@ -315,6 +316,24 @@ def test_what_is_just_small_enough_is_read() -> None:
     value("(" * 20 + "1" + ")" * 20)
     condition(" AND ".join(["a = 1"] * 90))
     assert value("9" * 40) == Constant(int("9" * 40))
+
+
+@pytest.mark.parametrize("joins", [12, 24, 200, 2000])
+def test_joins_without_conditions_do_not_take_twice_as_long_for_each(joins: int) -> None:
+    """sqlglot tries every way to nest them, which for 24 would be minutes."""
+    started = time.process_time()
+    with pytest.raises(NotUnderstood):
+        read("SELECT COUNT(*) FROM t" + " LEFT JOIN u v" * joins)
+    assert time.process_time() - started < 1
+
+
+def test_the_limit_on_reading_again_is_what_stops_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "SELECT COUNT(*) FROM t" + " LEFT JOIN u v" * 12
+    with pytest.raises(NotUnderstood, match="too many ways"):
+        read(text)
+    monkeypatch.setattr(sql_grammar, "MOST_REREADING", 10**9)
+    with pytest.raises(NotUnderstood, match="needs a condition"):
+        read(text)
 
 
 def test_something_that_is_no_text_is_refused() -> None:

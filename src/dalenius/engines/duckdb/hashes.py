@@ -41,5 +41,5 @@ def key_number(parts: Sequence[str]) -> str:
 
 
 def group_hash(unit: str, key: str) -> str:
-    """The hash, from the mixed number of the unit and the number of the key."""
-    return f"({unit} + 1) * (({key} + {unit} + 1) % {P}) % {P}"
+    """The hash, from U and the number of the key."""
+    return f"{unit} * (({key} + {unit}) % {P}) % {P}"

@@ -1,9 +1,9 @@
 """How a snapshot is laid out in the curator's DuckDB file.
 
 A table's rows lie in rows."visits@1" (name and version): the column "unit", a column "column.age" for each declared
-column, and "key.id" for each column that other tables find their units by. Texts are codes there: their values lie,
-sorted by their bytes, in texts."visits@1@3" (name, version, index of the column), each with its code and its number
-for the public hash. Code and snapshot are never seen outside the engine.
+column, and "key.id" for each column that other tables find their units by. Texts are codes there, whose values lie in
+texts."visits@1@3" (name, version, index of the column). A code is 2^32 times the text's number in the public hash,
+plus its rank by bytes, so that grouping, hashing and ordering need no texts. It never leaves the engine.
 """
 
 from __future__ import annotations
@@ -27,6 +27,16 @@ def rows_table(table: Table) -> str:
 def texts_table(table: Table, index: int) -> str:
     """The quoted name of the texts of a table's column."""
     return f"{TEXTS}.{quote(f'{table.name}@{table.version}@{index}')}"
+
+
+def text_number(code: str) -> str:
+    """The number of a coded text in the public hash."""
+    return f"({code} >> 32)"
+
+
+def text_rank(code: str) -> str:
+    """The place of a coded text among those of its column, ordered by their bytes."""
+    return f"({code} & 4294967295)"
 
 
 def stored(column: str) -> str:

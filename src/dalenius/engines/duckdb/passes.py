@@ -13,7 +13,7 @@ from functools import singledispatch
 
 from dalenius.engines.duckdb.expressions import quote
 from dalenius.engines.duckdb.hashes import folded, group_hash, key_number, mixed
-from dalenius.engines.duckdb.names import OWNER, width
+from dalenius.engines.duckdb.names import OWNER, text_number, text_rank, width
 from dalenius.engines.duckdb.relations import Rows, at_most, require_sum, rows, scaled
 from dalenius.query.plan import Aggregate, Bound, DistinctValues, Pass, Total, Values, combinations, least_known
 from dalenius.query.types import Bool, Domain, Ranged
@@ -30,6 +30,11 @@ class Part:
     @property
     def column(self) -> str:
         return quote(self.name)
+
+    @property
+    def rank(self) -> str:
+        """What orders it: integers by size, texts by their bytes."""
+        return text_rank(self.column) if self.texts else self.column
 
 
 def parts(bound: Bound, source: Rows, names: Sequence[str]) -> list[Part]:
@@ -71,9 +76,10 @@ def _(step: Aggregate) -> str:
     if bound.child.rows_of_unit == 1:
         totals = [_of_one_row(total) for total in step.totals]
     else:
-        grouping = _list([OWNER, *(part.column for part in keys)])
-        steps.add("per_unit", _list([grouping, *_gathered(step)]), f"GROUP BY {grouping}")
-        _keep(steps, bound, keys, rank="row_number()")
+        grouping, gathered = [OWNER, *(part.column for part in keys)], _gathered(step)
+        named = [f"{term} AS {name}" for name, term in gathered.items()]
+        steps.add("per_unit", _list([*grouping, *named]), f"GROUP BY {_list(grouping)}")
+        _keep(steps, bound, keys, [*grouping, *gathered], rank="row_number()")
         totals = [_bounded(total, _place(step, total), bound.rows) for total in step.totals]
     return _grouped(steps, keys, [f"coalesce(sum({total}), 0)" for total in totals])
 
@@ -82,21 +88,23 @@ def _(step: Aggregate) -> str:
 def _(step: Values) -> str:
     bound, source = step.child, rows(step.child.child)
     keys, (value,) = parts(bound, source, bound.keys), parts(bound, source, [step.column])
-    group = _list([OWNER, *(part.column for part in keys)])
+    named = Part("value", value.domain, value.texts)
+    groups = [OWNER, *(part.column for part in keys)]
+    group = _list(groups)
     steps = Steps(source.sql)
     steps.add("chosen", f"{group}, {value.column} AS value")
     steps.add("per_unit", f"{group}, value, count(*) AS n", f"GROUP BY {group}, value")
-    _keep(steps, bound, keys, rank="dense_rank()")
+    _keep(steps, bound, keys, [*groups, "value", "n"], rank="dense_rank()")
     steps.add("present", "*", "WHERE value IS NOT NULL")
     counted = "n"
     limit = bound.child.rows_of_unit
     if limit is None or limit > bound.rows:
-        running = f"sum(n) OVER (PARTITION BY {group} ORDER BY value ROWS UNBOUNDED PRECEDING) AS upto"
+        running = f"sum(n) OVER (PARTITION BY {group} ORDER BY {named.rank} ROWS UNBOUNDED PRECEDING) AS upto"
         steps.add("ranked", f"*, {running}, sum(n) OVER (PARTITION BY {group}) AS of_unit")
         spaced = f"upto * {bound.rows} // of_unit - (upto - n) * {bound.rows} // of_unit"
         counted = f"CASE WHEN of_unit > {bound.rows} THEN {spaced} ELSE n END"
     total = f"sum({counted})"
-    return _grouped(steps, [*keys, Part("value", value.domain, value.texts)], [total], having=f"{total} > 0")
+    return _grouped(steps, [*keys, named], [total], having=f"{total} > 0")
 
 
 @spelled.register
@@ -107,7 +115,7 @@ def _(step: DistinctValues) -> str:
     steps = Steps(source.sql)
     columns = _list([OWNER, *(part.column for part in keys), f"{value.column} AS value"])
     steps.add("per_unit", f"DISTINCT {columns}", f"WHERE {value.column} IS NOT NULL")
-    _keep(steps, bound, pair, rank="row_number()")
+    _keep(steps, bound, pair, [OWNER, *(part.column for part in pair)], rank="row_number()")
     steps.add("different", f"DISTINCT {_list([part.column for part in pair])}")
     return _grouped(steps, keys, ["count(*)"])
 
@@ -115,45 +123,40 @@ def _(step: DistinctValues) -> str:
 # ---- bounding
 
 
-def _keep(steps: Steps, bound: Bound, keys: Sequence[Part], *, rank: str) -> None:
-    """Keep of each unit only the groups with the smallest public hashes."""
+def _keep(steps: Steps, bound: Bound, keys: Sequence[Part], columns: Sequence[str], *, rank: str) -> None:
+    """Keep of each unit only the groups with the smallest public hashes, with these columns."""
     possible = least_known(bound.child.rows_of_unit, combinations([part.domain for part in keys]))
     if bound.groups is None or (possible is not None and possible <= bound.groups):
         return
     unit = f"({OWNER}).id" if len(bound.child.populations) > 1 else OWNER
     terms = [f"{folded(unit)} AS unit_number"]
-    terms += [f"{_number(part, place)} AS number{place}" for place, part in enumerate(keys)]
-    joins = [
-        f"LEFT JOIN {part.texts} t{place} ON per_unit.{part.column} = t{place}.code"
-        for place, part in enumerate(keys)
-        if part.texts
+    terms += [
+        f"{folded(part.column, part.domain)} AS number{place}" for place, part in enumerate(keys) if not part.texts
     ]
-    steps.add("numbered", _list(["per_unit.*", *terms]), " ".join(joins))
-    numbers = [f"number{place}" if part.texts else mixed(f"number{place}") for place, part in enumerate(keys)]
-    steps.add("mixed", f"*, {mixed('unit_number')} AS own, {key_number(numbers)} AS key_number")
-    order = _list([group_hash("own", "key_number"), *(f"{part.column} NULLS LAST" for part in keys)])
-    steps.add("kept", "*", f"QUALIFY {rank} OVER (PARTITION BY {OWNER} ORDER BY {order}) <= {bound.groups}")
-
-
-def _number(part: Part, place: int) -> str:
-    return f"t{place}.number" if part.texts else folded(f"per_unit.{part.column}", part.domain)
+    steps.add("numbered", _list(["*", *terms]))
+    numbers = [text_number(part.column) if part.texts else mixed(f"number{place}") for place, part in enumerate(keys)]
+    steps.add("mixed", f"*, {mixed('unit_number')} + 1 AS own, {key_number(numbers)} AS key_number")
+    # What is sorted is kept narrow: the window is the slowest step.
+    steps.add("hashed", f"{_list(columns)}, {group_hash('own', 'key_number')} AS hash")
+    order = _list(["hash", *(f"{part.rank} NULLS LAST" for part in keys)])
+    steps.add("kept", _list(columns), f"QUALIFY {rank} OVER (PARTITION BY {OWNER} ORDER BY {order}) <= {bound.groups}")
 
 
 # ---- totals
 
 
-def _gathered(step: Aggregate) -> list[str]:
-    """What is counted and summed per unit and group."""
-    found: dict[str, None] = {}
+def _gathered(step: Aggregate) -> dict[str, str]:
+    """What is counted and summed per unit and group, by name."""
+    found: dict[str, str] = {}
     for total in step.totals:
         place, column = _place(step, total), quote(total.column or "")
         if total.kind == "rows":
-            found["count(*) AS n"] = None
+            found["n"] = "count(*)"
         if total.kind in ("present", "sum"):
-            found[f"count({column}) AS n{place}"] = None
+            found[f"n{place}"] = f"count({column})"
         if total.kind == "sum":
-            found[f"sum({column}) AS s{place}"] = None
-    return list(found)
+            found[f"s{place}"] = f"sum({column})"
+    return found
 
 
 def _place(step: Aggregate, total: Total) -> int:

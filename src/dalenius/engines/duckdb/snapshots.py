@@ -154,12 +154,11 @@ class Import:
                 self._number_texts(index, f"SELECT DISTINCT {stored(name)} AS value FROM staged")
 
     def _number_texts(self, index: int, values: str) -> None:
-        code = "(row_number() OVER (ORDER BY value) - 1)::INTEGER AS code"
-        number = f"{folded('value', Text())} AS folded"
-        numbered = f"SELECT {code}, value, {number} FROM ({values}) WHERE value IS NOT NULL"
+        rank = "row_number() OVER (ORDER BY value) - 1 AS rank"
+        numbered = f"SELECT value, {rank}, {folded('value', Text())} AS folded FROM ({values}) WHERE value IS NOT NULL"
         self.connection.execute(
             f"CREATE TABLE {texts_table(self.table, index)} AS "
-            f"SELECT code, value, {mixed('folded')} AS number FROM ({numbered}) ORDER BY code"
+            f"SELECT ({mixed('folded')}) * 4294967296 + rank AS code, value FROM ({numbered}) ORDER BY rank"
         )
 
     def _write_rows(self) -> None:
