@@ -87,6 +87,7 @@ def _pipelinedp_parameters(dp: Any, question: str) -> Any:
 
 
 def tumult(question: str, path: str) -> Answer:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     tmlt, spark_sql = import_module("tmlt.analytics"), import_module("pyspark.sql")
     builder = spark_sql.SparkSession.builder.master(f"local[{THREADS}]").config("spark.driver.memory", "4g")
     spark = builder.config("spark.sql.shuffle.partitions", "8").config("spark.ui.enabled", "false").getOrCreate()

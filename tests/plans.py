@@ -88,7 +88,7 @@ def random_most(random: Random) -> Most | None:
 
 
 def steps_for(plan: Generated, *, most_rows: int = 300_000) -> list[Step]:
-    """The steps of the plan's populations that its joins do not blow up beyond `most_rows` rows, or else the lightest."""
+    """The steps of the plan's populations that its joins do not blow up beyond `most_rows` rows, or the lightest."""
     relation = plan.question.relation
     steps = [step for step in plan.world.steps if step.population in relation.populations]
     weights = {step.name: weight(relation, step.heavy) for step in steps}
@@ -239,7 +239,7 @@ class _Questions:
         return TableName(name, alias), Scope(known, Name("person", alias) if named else None, (name,))
 
     def public_join(self, depth: int) -> tuple[Source, Scope]:
-        left, scope = self.source(depth) if depth > 0 else self.table(depth)
+        left, scope = self.scan("events") if self.chance(0.2) else self.source(depth) if depth > 0 else self.table(depth)
         right, other = self.scan("places")
         pairs = [
             (mine, theirs)

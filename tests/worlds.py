@@ -139,7 +139,8 @@ def _table(
     name: str, population: str, unit: Unit, neighbours: Neighbours, columns: dict[str, Domain], random: Random
 ) -> Table:
     most = Most(rows=random.choice([1, 2, 3, 20]), groups=random.choice([1, 2, 5]))
-    protection = Protection(population, unit, neighbours, None if isinstance(unit, EachRow) else most)
+    stated = not isinstance(unit, EachRow) or random.random() < 0.7
+    protection = Protection(population, unit, neighbours, most if stated else None)
     return Table(name, tuple(columns.items()), protection)
 
 
@@ -353,7 +354,7 @@ def _database(world: World, name: str) -> Database:
 
 
 def _alone(world: World, name: str) -> Database:
-    """What a database has more than the base: a newcomer's rows, the rows of others that match it, and what is public."""
+    """What a database has more than the base: a newcomer's rows, others' rows that match it, and what is public."""
     base, grown = world.database("base"), world.database(name)
     alone = {
         table: rows if world.tables[table].protection is None else rows[len(base[table]) :]

@@ -18,6 +18,8 @@ REPEATED = {
     "concat": 2, "replace": 4, "read_decimal": 2,
 }  # fmt: skip
 """How often an engine may have to write the arguments of a function down; once for all others."""
+DIVISIONS = {"divide", "floor_divide", "modulo"}
+"""Functions whose arguments are written once where the second is a constant."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,9 @@ class Call(Expression):
 
     @cached_property
     def weight(self) -> int:  # type: ignore[override]
-        return REPEATED.get(self.function, 1) * sum(argument.weight for argument in self.arguments)
+        by_constant = self.function in DIVISIONS and isinstance(self.arguments[1], Literal)
+        times = 1 if by_constant else REPEATED.get(self.function, 1)
+        return times * sum(argument.weight for argument in self.arguments)
 
     def columns(self) -> Iterator[str]:
         for argument in self.arguments:

@@ -74,7 +74,12 @@ def written(expression: Expression) -> str:
     if isinstance(expression, Column):
         return expression.name
     if isinstance(expression, Literal):
-        shown = expression.domain.shown(expression.value)
-        return "NULL" if shown is None else repr(shown) if isinstance(shown, str) else str(shown)
+        return _constant(expression.domain.shown(expression.value))
     assert isinstance(expression, Call)
     return f"{expression.function}({', '.join(map(written, expression.arguments))})"
+
+
+def _constant(shown: Any) -> str:
+    if shown is None:
+        return "NULL"
+    return repr(shown) if isinstance(shown, str) else str(shown).lower() if isinstance(shown, bool) else str(shown)

@@ -92,11 +92,15 @@ def _check_characters(text: str) -> None:
         raise NotUnderstood(
             text, rule=f"a question has at most {LONGEST} characters", instead="Use fewer columns or shorter lists."
         )
-    if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
+    if any(_unwritable(char) for char in text):
+        shown = "".join("?" if _unwritable(char) else char for char in text)
         raise NotUnderstood(
-            text.encode("ascii", "replace").decode(), rule="it holds a NUL or half of a character pair",
-            instead="Write it in plain Unicode text.",
-        )  # fmt: skip
+            shown, rule="it holds a control character or half of a pair", instead="Write it in plain Unicode text."
+        )
+
+
+def _unwritable(char: str) -> bool:
+    return (char < " " and char not in "\t\n\r\f") or char == "\x7f" or "\ud800" <= char <= "\udfff"
 
 
 def _check_tokens(text: str, tokens: list[Token]) -> None:
@@ -148,7 +152,9 @@ def _parsed(text: str, tokens: list[Token]) -> exp.Expr:
         trees = [tree for tree in parser.parse(tokens, text) if tree is not None]
     except Lost:
         raise NotUnderstood(
-            text, rule="it can be read in too many ways", instead="Write ON or USING after every JOIN, and fewer brackets."
+            text,
+            rule="it can be read in too many ways",
+            instead="Write ON or USING after every JOIN, and fewer brackets.",
         ) from None
     except SqlglotError as error:
         place = "".join(f" near {mistake['highlight'][:40]!r}" for mistake in getattr(error, "errors", [])[:1])

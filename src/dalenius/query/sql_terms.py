@@ -96,7 +96,7 @@ def name(node: exp.Column) -> Name:
 
 def identifier(node: exp.Expr) -> str:
     """A written name, quoted or not."""
-    if type(node) is not exp.Identifier or not isinstance(node.this, str) or not node.this:
+    if type(node) is not exp.Identifier or not isinstance(node.this, str) or node.this in ("", "*"):
         raise refusal(node, rule="a name is expected here", instead='Write a name such as city or "home city".')
     only(node, "this", "quoted")
     return node.this

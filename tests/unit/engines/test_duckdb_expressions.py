@@ -9,8 +9,6 @@ from typing import Any
 
 import duckdb
 import pytest
-from scalars import COLUMNS, WIDE, column, crossed, database, disagreements, edge_codes, edge_rows, fill, quote, tried
-from scalars import random_expressions as randoms
 
 from dalenius.engines.duckdb import expressions
 from dalenius.engines.duckdb.expressions import spell, text_literal, type_of
@@ -20,11 +18,21 @@ from dalenius.query.expressions import Call, Column, Expression, Literal
 from dalenius.query.functions import FUNCTIONS, call, literal
 from dalenius.query.signatures import REFUSED
 from dalenius.query.types import Days, Number
+from scalars import COLUMNS, WIDE, column, crossed, database, disagreements, edge_codes, edge_rows, fill, quote, tried
+from scalars import random_expressions as randoms
 
 PAIRS = [
-    ("n.long", "n.long"), ("n.small", "n.long"), ("n.cents", "n.thirds"), ("n.tens", "n.below"), ("n.int", "n.int"),
-    ("n.age", 'odd "name".x'), ("n.huge", "n.small"), (7, "n.small"), ("n.long", -3), ("n.cents", Fraction(1, 4)),
-]  # fmt: skip
+    ("n.long", "n.long"),
+    ("n.small", "n.long"),
+    ("n.cents", "n.thirds"),
+    ("n.tens", "n.below"),
+    ("n.int", "n.int"),
+    ("n.age", 'odd "name".x'),
+    ("n.huge", "n.small"),
+    (7, "n.small"),
+    ("n.long", -3),
+    ("n.cents", Fraction(1, 4)),
+]
 DATED = [("d.any",), ("m.any",), ("d.now",), ("m.now",)]
 TEXTUAL = [("t.any",), ("t.word",)]
 TWO_TEXTS = [
@@ -36,10 +44,24 @@ TWO_TEXTS = [
     ("t.any", "t.any"),
 ]
 ALIKE: list[tuple[Any, ...]] = [
-    ("n.small", "n.long"), ("n.cents", "n.thirds"), ("n.huge", "n.long"), ("n.huge", "n.huge"), ("d.any", "m.any"), ("d.any", "2024-02-29"),
-    ("m.any", "2024-02-29 12:00"), ("b.flag", "b.sure"), ("b.flag", "b.flag"), ("t.any", "t.word"), ("t.word", "Oslo"), ("t.word", "not there"),
-    ("t.any", "t.any"), ("t.word", "t.other"), ("n.small", None), ("t.word", None), ("d.any", dt.date(1, 1, 1)),
-]  # fmt: skip
+    ("n.small", "n.long"),
+    ("n.cents", "n.thirds"),
+    ("n.huge", "n.long"),
+    ("n.huge", "n.huge"),
+    ("d.any", "m.any"),
+    ("d.any", "2024-02-29"),
+    ("m.any", "2024-02-29 12:00"),
+    ("b.flag", "b.sure"),
+    ("b.flag", "b.flag"),
+    ("t.any", "t.word"),
+    ("t.word", "Oslo"),
+    ("t.word", "not there"),
+    ("t.any", "t.any"),
+    ("t.word", "t.other"),
+    ("n.small", None),
+    ("t.word", None),
+    ("d.any", dt.date(1, 1, 1)),
+]
 ONES = [
     ("n.small",),
     ("n.age",),
@@ -56,35 +78,64 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "add": [*PAIRS, ("d.any", "n.small"), ("n.int", "m.any")],
     **dict.fromkeys(("negate", "abs", "sign", "floor", "ceil", "to_bool"), ONES),
     "round": [*ONES, *((*one, digits) for one in ONES for digits in (1, -1, 3))],
-    "clamp": [("n.small", -1, 2), ("n.cents", Fraction(1, 3), 99), ("n.long", 2**70, 2**71), ("n.huge", -5, 5),
-              ("d.any", "2020-01-01", "2024-02-29"), ("m.any", dt.date(2020, 1, 1), "2024-02-29 12:00:00.5")],
-    "bin": [*((*one, width) for one in ONES for width in (1, 7, Fraction(1, 3), Fraction(5, 2))),
-            *((*one, width) for one in DATED for width in (1, 7, 30))],
+    "clamp": [
+        ("n.small", -1, 2),
+        ("n.cents", Fraction(1, 3), 99),
+        ("n.long", 2**70, 2**71),
+        ("n.huge", -5, 5),
+        ("d.any", "2020-01-01", "2024-02-29"),
+        ("m.any", dt.date(2020, 1, 1), "2024-02-29 12:00:00.5"),
+    ],
+    "bin": [
+        *((*one, width) for one in ONES for width in (1, 7, Fraction(1, 3), Fraction(5, 2))),
+        *((*one, width) for one in DATED for width in (1, 7, 30)),
+    ],
     **dict.fromkeys(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "null_if", "in"), ALIKE),
-    "least": [*ALIKE, ("n.small", "n.age", "n.tens")], "greatest": [*ALIKE, ("n.small", "n.age", "n.tens")],
+    "least": [*ALIKE, ("n.small", "n.age", "n.tens")],
+    "greatest": [*ALIKE, ("n.small", "n.age", "n.tens")],
     "coalesce": [*ALIKE, (None, "n.cents", "n.age")],
     "between": [(*pair, pair[0]) for pair in ALIKE] + [("n.small", "n.below", 1), ("n.small", None, "n.below")],
-    "and": [("b.flag", "b.flag", "b.sure"), ("b.flag", None)], "or": [("b.flag", "b.sure"), ("b.flag", None)],
-    "not": [("b.flag",), ("b.sure",)], "is_null": [*ONES, *DATED, *TEXTUAL, ("b.flag",)],
-    "case": [("b.flag", "n.small", "b.sure", "n.cents", None), ("b.flag", "t.word", "t.any"), ("b.flag", "d.any"),
-             ("b.flag", None, "m.any"), ("b.flag", "n.huge", "n.small")],
-    "like": [("t.any", p) for p in ("a%", "%", "_", "%b_", "_%_", "a\\_", "50%", "%'%", "__", "", "é", "%\n", "._%", "(%_")]
+    "and": [("b.flag", "b.flag", "b.sure"), ("b.flag", None)],
+    "or": [("b.flag", "b.sure"), ("b.flag", None)],
+    "not": [("b.flag",), ("b.sure",)],
+    "is_null": [*ONES, *DATED, *TEXTUAL, ("b.flag",)],
+    "case": [
+        ("b.flag", "n.small", "b.sure", "n.cents", None),
+        ("b.flag", "t.word", "t.any"),
+        ("b.flag", "d.any"),
+        ("b.flag", None, "m.any"),
+        ("b.flag", "n.huge", "n.small"),
+    ],
+    "like": [
+        ("t.any", p) for p in ("a%", "%", "_", "%b_", "_%_", "a\\_", "50%", "%'%", "__", "", "é", "%\n", "._%", "(%_")
+    ]
     + [("t.word", "%_o%"), ("t.word", None)],
     "concat": [("t.any", "t.word"), ("t.any", "t.any"), ("t.word", "-", "t.word"), ("t.any",)],
-    **dict.fromkeys(("lower", "upper", "trim", "length", "to_date", "to_timestamp"), [*TEXTUAL]),
-    "substring": [(one, *rest) for one in ("t.any", "t.word") for rest in ((1, 1), (2,), (0, 3), (-5, 6), (3, 2**31 - 1), (2**31 - 1, 0))],
-    "replace": [("t.any", "a", "bb"), ("t.any", "t.word", "x"), ("t.any", "", "x"), ("t.word", "t.word", "'"), ("t.any", "9", "98")],
+    **{name: [*TEXTUAL] for name in ("lower", "upper", "trim", "length", "to_date", "to_timestamp")},
+    "substring": [
+        (one, *rest)
+        for one in ("t.any", "t.word")
+        for rest in ((1, 1), (2,), (0, 3), (-5, 6), (3, 2**31 - 1), (2**31 - 1, 0))
+    ],
+    "replace": [
+        ("t.any", "a", "bb"),
+        ("t.any", "t.word", "x"),
+        ("t.any", "", "x"),
+        ("t.word", "t.word", "'"),
+        ("t.any", "9", "98"),
+    ],
     **dict.fromkeys(("starts_with", "ends_with", "contains"), TWO_TEXTS),
     **dict.fromkeys(("year", "quarter", "month", "day", "weekday", "day_of_year"), DATED),
-    **dict.fromkeys(("hour", "minute", "second"), [("m.any",), ("m.now",)]),
+    **{name: [("m.any",), ("m.now",)] for name in ("hour", "minute", "second")},
     "date_trunc": [(unit, *one) for unit in ("year", "quarter", "month", "week", "day") for one in DATED]
     + [(unit, "m.any") for unit in ("hour", "minute", "second")],
     "add_days": [("d.any", "n.small"), ("m.any", "n.int"), ("d.now", "n.tens"), ("d.now", 10**9), ("d.any", None)],
     "days_between": [("d.any", "d.any"), ("m.any", "d.any"), ("d.now", "m.now")],
     "to_int": [*ONES, *TEXTUAL, ("b.flag",)],
-    "to_real": [(*one, size) for one in (*ONES, *TEXTUAL) for size in (Fraction(1, 100), Fraction(1, 4), 10)] + [("t.any",)],
+    "to_real": [(*one, size) for one in (*ONES, *TEXTUAL) for size in (Fraction(1, 100), Fraction(1, 4), 10)]
+    + [("t.any",)],
     "to_text": [*ONES, *DATED, ("b.flag",), ("t.word",)],
-}  # fmt: skip
+}
 CASES["to_bool"] = [*CASES["to_bool"], *TEXTUAL, ("b.flag",)]
 CASES["to_date"] = [*CASES["to_date"], *DATED]
 CASES["to_timestamp"] = [*CASES["to_timestamp"], *DATED]

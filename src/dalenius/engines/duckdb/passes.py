@@ -137,9 +137,25 @@ def _keep(steps: Steps, bound: Bound, keys: Sequence[Part], columns: Sequence[st
     numbers = [text_number(part.column) if part.texts else mixed(f"number{place}") for place, part in enumerate(keys)]
     steps.add("mixed", f"*, {mixed('unit_number')} + 1 AS own, {key_number(numbers)} AS key_number")
     # What is sorted is kept narrow: the window is the slowest step.
-    steps.add("hashed", f"{_list(columns)}, {group_hash('own', 'key_number')} AS hash")
-    order = _list(["hash", *(f"{part.rank} NULLS LAST" for part in keys)])
+    hashed, left = _with_first_part(group_hash("own", "key_number"), keys)
+    steps.add("hashed", f"{_list(columns)}, {hashed} AS hash")
+    order = _list(["hash", *(f"{part.rank} NULLS LAST" for part in left)])
     steps.add("kept", _list(columns), f"QUALIFY {rank} OVER (PARTITION BY {OWNER} ORDER BY {order}) <= {bound.groups}")
+
+
+def _with_first_part(hashed: str, keys: Sequence[Part]) -> tuple[str, Sequence[Part]]:
+    """The hash and the first part of the key in one integer of 63 bits, where that part fits; and the other parts.
+
+    One integer is sorted much more quickly than two.
+    """
+    first = keys[0]
+    if first.texts:
+        small = first.rank
+    elif isinstance(first.domain, Ranged) and first.domain.upper - first.domain.lower < 2**32 - 1:
+        small = f"({first.column} - ({first.domain.lower}))::BIGINT"
+    else:
+        return hashed, keys
+    return f"({hashed}) * {2**32} + coalesce({small}, {2**32 - 1})", keys[1:]
 
 
 # ---- totals

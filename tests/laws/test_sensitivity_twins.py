@@ -1,0 +1,242 @@
+"""The check of sensitivities notices every bug that is planted here: in the compiler, in the engine's SQL, at import.
+
+Each test plants one bug that systems like this have had, and lets the same check look for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dalenius.engines.duckdb import passes, relations, snapshots
+from dalenius.engines.duckdb.engine import DuckDBEngine
+from dalenius.engines.duckdb.names import OWNER
+from dalenius.engines.duckdb.snapshots import Import
+from dalenius.privacy.neighbours import AddRemove
+from dalenius.query import measurements
+from dalenius.query.plan import Bound, Distinct, DistinctValues, Group, Join, Scan, Union, UnitFilter, Values
+from hurting import all_broken, broken, narrowed
+from loaded import duckdb_of, duckdb_with, quick_results
+from plans import Generated, nodes, plans
+from worlds import world
+
+PLANS = 150
+
+
+def caught(only: Callable[[Generated], bool] = lambda plan: True, **how: Any) -> bool:
+    """Whether the check notices anything, within a few hundred plans."""
+    places = how.pop("places", (0, 1, 4))
+    return any(True for where in places for _ in all_broken(PLANS, where, only=only, **how))
+
+
+def having(*names: str) -> Callable[[Generated], bool]:
+    """Plans that have all these nodes."""
+    return lambda plan: nodes(plan) >= set(names)
+
+
+@contextmanager
+def spelling(dispatcher: Any, node: type, wrong: Callable[[Any], Any]) -> Iterator[None]:
+    """Another spelling of a node, for a while; it is given the right one too."""
+    right = dispatcher.dispatch(node)
+    dispatcher.register(node, lambda relation: wrong(relation, right))  # type: ignore[call-arg]
+    try:
+        yield
+    finally:
+        dispatcher.register(node, right)
+
+
+def columns(relation: Any) -> str:
+    return ", ".join(relations.quote(name) for name in relation.schema)
+
+
+# ---- the compiler
+
+
+def test_no_bound_on_groups_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measurements, "Bound", lambda child, keys, rows, groups: Bound(child, keys, rows, None))
+    assert caught()
+
+
+def test_no_bound_on_rows_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measurements, "Bound", lambda child, keys, rows, groups: Bound(child, keys, 10**9, groups))
+    assert caught()
+
+
+def test_no_clamp_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measurements, "Clamp", lambda child, bounds: child)
+    assert caught(tables=narrowed)
+
+
+def test_the_sensitivity_of_an_addition_for_a_replacement_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = measurements.bounded_change
+    wrong = lambda neighbours, **facts: right(AddRemove(), **facts).under(neighbours)  # noqa: E731
+    monkeypatch.setattr(measurements, "bounded_change", wrong)
+    assert caught(places=(4, 0))
+
+
+def test_the_sensitivity_of_one_group_for_several_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = measurements.bounded_change
+    monkeypatch.setattr(
+        measurements, "bounded_change", lambda neighbours, groups, **facts: right(neighbours, groups=1, **facts)
+    )
+    assert caught()
+
+
+def test_the_sensitivity_of_the_upper_bound_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = measurements.bounded_change
+    monkeypatch.setattr(
+        measurements, "bounded_change", lambda neighbours, lower, **facts: right(neighbours, lower=0, **facts)
+    )
+    assert caught()
+
+
+# ---- the engine
+
+
+def test_sums_that_are_not_scaled_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "scaled", lambda total, count, most: total)
+    assert caught()
+
+
+def test_counts_that_are_not_cut_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "at_most", lambda count, most: count)
+    assert caught()
+
+
+def test_groups_cut_by_position_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_position(steps: passes.Steps, bound: Bound, keys: list[passes.Part], *_: object, **__: object) -> None:
+        order = ", ".join([f"{OWNER} DESC", *(part.column for part in keys)])
+        steps.add("kept", "*", f"QUALIFY row_number() OVER (ORDER BY {order}) <= 10")
+
+    monkeypatch.setattr(passes, "_keep", by_position)
+    assert caught(places=(1, 2, 3))
+
+
+def test_values_that_are_not_thinned_out_are_noticed() -> None:
+    wrong = lambda step, right: right(replace(step, child=replace(step.child, rows=10**9)))  # noqa: E731
+    with spelling(passes.spelled, Values, wrong):
+        assert caught(having("Values"))
+
+
+def test_different_values_without_a_bound_are_noticed() -> None:
+    wrong = lambda step, right: right(replace(step, child=replace(step.child, groups=None)))  # noqa: E731
+    with spelling(passes.spelled, DistinctValues, wrong):
+        assert caught(having("DistinctValues"))
+
+
+def test_distinct_across_units_is_noticed() -> None:
+    def across(relation: Distinct, right: Any) -> relations.Rows:
+        found = right(relation)
+        names = columns(relation)
+        sql = f"SELECT DISTINCT ON ({names}) {OWNER}, {names} FROM ({found.sql}) ORDER BY {OWNER} DESC"
+        return relations.Rows(sql, found.coded)
+
+    with spelling(relations.rows, Distinct, across):
+        assert caught(having("Distinct"), places=range(6))
+
+
+def test_groups_across_units_are_noticed() -> None:
+    def across(relation: Group, right: Any) -> relations.Rows:
+        found = right(relation)
+        keys = ", ".join(relations.quote(name) for name, _ in relation.keys)
+        totals = ", ".join(f"max({relations.quote(name)}) AS {relations.quote(name)}" for name, _ in relation.totals)
+        select = ", ".join(part for part in (f"max({OWNER}) AS {OWNER}", keys, totals) if part)
+        grouping = f"GROUP BY {keys}" if keys else "HAVING count(*) > 0"
+        return relations.Rows(f"SELECT {select} FROM ({found.sql}) {grouping}", found.coded)
+
+    with spelling(relations.rows, Group, across):
+        assert caught(having("Group"), places=range(6))
+
+
+def test_a_join_without_equal_units_is_noticed() -> None:
+    def loose(relation: Join, right: Any) -> relations.Rows:
+        found = right(relation)
+        return relations.Rows(found.sql.replace(f"l.{OWNER} = r.{OWNER}", "true"), found.coded)
+
+    with spelling(relations.rows, Join, loose):
+        assert caught(having("private join"))
+
+
+def test_a_condition_on_other_units_is_noticed() -> None:
+    def any_unit(relation: UnitFilter, right: Any) -> relations.Rows:
+        child, within = relations.rows(relation.child), relations.rows(relation.within)
+        verb = "NOT EXISTS" if relation.negated else "EXISTS"
+        return relations.Rows(f"SELECT * FROM ({child.sql}) WHERE {verb} (SELECT 1 FROM ({within.sql}))", child.coded)
+
+    with spelling(relations.rows, UnitFilter, any_unit):
+        assert caught(having("UnitFilter"), places=range(8))
+
+
+def test_units_of_two_populations_taken_for_one_are_noticed() -> None:
+    def merged(relation: Union, right: Any) -> relations.Rows:
+        parts = [relations._part(part, relation.schema, several=False) for part in relation.parts]
+        if len(relation.populations) == 1:
+            return right(relation)
+        numbered = f"{{'population': '', 'id': {OWNER}::HUGEINT}} AS {OWNER}"
+        return relations.Rows(f"SELECT {numbered}, {columns(relation)} FROM ({' UNION ALL '.join(parts)})")
+
+    with spelling(relations.rows, Union, merged):
+        assert caught(lambda plan: len(plan.question.relation.populations) > 1, places=range(8))
+
+
+def test_rows_of_nobody_that_count_are_noticed() -> None:
+    def all_rows(relation: Scan, right: Any) -> relations.Rows:
+        found = right(relation)
+        return relations.Rows(found.sql.replace(f" WHERE {OWNER} IS NOT NULL", ""), found.coded)
+
+    def differs(plan: Generated) -> bool:
+        before, after = (quick_results(duckdb_with(0, name), plan.program.passes) for name in ("base", "nobody"))
+        return before != after
+
+    with spelling(relations.rows, Scan, all_rows):
+        assert any(differs(plan) for plan in plans(15, where=0))
+
+
+# ---- the import
+
+
+def test_texts_hashed_by_their_place_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "mixed", lambda folded: "(rank * 7919 + 17) % 104729")
+    assert caught(load=fresh(), places=(1,))
+
+
+def test_rows_given_to_one_of_their_units_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Import._pairs
+    one = f"SELECT via, max({OWNER}) AS {OWNER}"
+    monkeypatch.setattr(Import, "_pairs", lambda self, via: f"{one} FROM ({right(self, via)}) GROUP BY via")
+    assert caught(reading("lines"), load=fresh(), places=(1, 0))
+
+
+def test_rows_named_by_their_position_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    position = f"SELECT row_number() OVER () * 7919 AS {OWNER}, * FROM staged"
+    monkeypatch.setattr(Import, "_each_row", lambda self: position)
+    load = fresh()
+    found = (
+        excess
+        for where in (5, 6, 0)
+        for plan in plans(PLANS, where=where)
+        if reading("events", "places")(plan)
+        for excess in broken(plan, [step for step in plan.world.steps if step.name == "remove, row"], load)
+    )
+    assert any(True for _ in found)
+
+
+def reading(*names: str) -> Callable[[Generated], bool]:
+    """Plans that read all these tables."""
+    return lambda plan: {table.name for table in plan.question.relation.tables} >= set(names)
+
+
+def fresh() -> Callable[[int, str], DuckDBEngine]:
+    """A loader that imports anew, so that a bug planted in the import shows."""
+    engines: dict[tuple[int, str], DuckDBEngine] = {}
+
+    def load(seed: int, name: str) -> DuckDBEngine:
+        if (seed, name) not in engines:
+            engines[seed, name] = duckdb_of(world(seed), world(seed).database(name))
+        return engines[seed, name]
+
+    return load
