@@ -14,6 +14,7 @@ import numpy as np
 from flint import arb
 
 from dalenius.mechanisms import quantiles
+from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.grouped_choice import GroupedChoice
 from dalenius.mechanisms.key_selection import GeometricKeySelection, Key, KeyCounts
 from dalenius.mechanisms.limited_domain import LimitedTopK
@@ -61,6 +62,19 @@ def shown_law(mechanism: ThresholdedCounts, value: KeyCounts, reach: int = 12) -
         for key, count in sorted(counted(value).items()):
             noisy = {((key, z),): mechanism.noise.law.pmf(z - count) for z in range(first, first + reach)}
             noisy[()] = 1 - mechanism.noise.law.tail(first - count)  # type: ignore[index]
+            law = {(*seen, *more): p * q for seen, p in law.items() for more, q in noisy.items()}  # type: ignore[misc]
+    return law
+
+
+def counted_law(mechanism: CountedKeys, value: KeyCounts, reach: int = 6) -> Law:
+    """Every set of keys with noisy counts not far from theirs."""
+    chances, law = counted(value), {(): arb(1)}
+    with precise():
+        for key, count in sorted(chances.items()):
+            kept = mechanism.selection.keep_probability(count)
+            near = range(-reach, reach + 1)
+            noisy = {((key, z),): kept * mechanism.noise.law.pmf(z - count) for z in near}
+            noisy[()] = 1 - kept  # type: ignore[index]
             law = {(*seen, *more): p * q for seen, p in law.items() for more, q in noisy.items()}  # type: ignore[misc]
     return law
 

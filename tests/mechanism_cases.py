@@ -17,6 +17,7 @@ from flint import arb
 import key_laws
 import sparse_vectors
 from choices import one_shot_law
+from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.exponential import ExponentialMechanism
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.grouped_choice import GroupedChoice
@@ -280,6 +281,10 @@ def gaussian_above(**parameters: Any) -> ThresholdedCounts:
     )
 
 
+def counted_keys(**parameters: Any) -> CountedKeys:
+    return CountedKeys(selection=renyi_keys(**parameters), noise=DiscreteLaplace.calibrated(**parameters))
+
+
 def limited(**parameters: Any) -> LimitedTopK:
     return LimitedTopK.calibrated(k=2, delta=EVENT, reach=2, **parameters)
 
@@ -295,6 +300,8 @@ def key_cases() -> Iterator[Case]:
         for name, calibrated in [("Laplace above", laplace_above), ("Gaussian above", gaussian_above)]:
             law = key_laws.shown_law
             yield Case(name, relation, change, calibrated, values, pairs, law, **marks, complete=False)
+        law = key_laws.counted_law
+        yield Case("counted keys", relation, change, counted_keys, values, pairs, law, **marks, complete=False)
         units = (("a",), ("b", "c"), ("c",), ("a", "b", "c"))
         values, pairs = neighbouring(key_laws.key_counts, relation, units, most=3)
         anywhere = Sensitivity(linf=1, monotone=relation == ADD)

@@ -239,7 +239,9 @@ class _Questions:
         return TableName(name, alias), Scope(known, Name("person", alias) if named else None, (name,))
 
     def public_join(self, depth: int) -> tuple[Source, Scope]:
-        left, scope = self.scan("events") if self.chance(0.2) else self.source(depth) if depth > 0 else self.table(depth)
+        left, scope = (
+            self.scan("events") if self.chance(0.2) else self.source(depth) if depth > 0 else self.table(depth)
+        )
         right, other = self.scan("places")
         pairs = [
             (mine, theirs)
@@ -249,7 +251,8 @@ class _Questions:
         ]
         if not pairs:
             return left, scope
-        mine, theirs = self.random.choice(pairs)
+        alike = [pair for pair in pairs if pair[0].name.name == pair[1].name.name]
+        mine, theirs = self.random.choice(alike if alike and self.chance(0.8) else pairs)
         condition = Apply("equal", (mine.name, theirs.name))
         kind = self.random.choice(["inner", "inner", "left", "left"])
         return Joined(left, right, kind, condition), Scope((*scope.columns, *other.columns), scope.unit, scope.tables)

@@ -185,7 +185,8 @@ def extreme(domain: Domain, random: Random, way: str) -> Any:
 
 def _number(domain: Domain, random: Random) -> Any:
     assert isinstance(domain, Number)
-    inside = float(random.randint(domain.lower, domain.upper) * domain.step)
+    popular = random.choice([domain.lower, domain.upper, domain.clamped(1), domain.clamped(2)])
+    inside = float(random.choice([popular, random.randint(domain.lower, domain.upper)]) * domain.step)
     if domain.step == 1:
         return random.choice([int(inside)] * 4 + [domain.lower - 1, domain.upper + 1, 2**62, -(2**62), 0])
     odd = [math.inf, -math.inf, -0.0, 5e-324, 1e308, -1e308, *([math.nan] if domain.nullable else [])]
@@ -235,11 +236,11 @@ def _kind(domain: Domain) -> Literal["number", "date", "moment", "bool", "choice
 # ---- databases
 
 
-def small_database(world: World, seed: object) -> Database:
+def small_database(world: World, seed: object, *, least: int = 0, most: int = 60) -> Database:
     """A few dozen rows: duplicates, NULL units, units with equal ids in two populations, shared and dangling keys."""
     random = Random(f"database {world.seed} {seed}")
     return {
-        name: _with_duplicates([_row(world, table, random) for _ in range(random.randint(0, 40))], random)
+        name: _with_duplicates([_row(world, table, random) for _ in range(random.randint(least, most))], random)
         for name, table in world.tables.items()
     }
 
@@ -334,7 +335,7 @@ def _own_number(world: World, place: int) -> Any:
 
 def _database(world: World, name: str) -> Database:
     if name == "base":
-        return small_database(world, "base")
+        return small_database(world, "base", least=60, most=120)
     base = world.database("base")
     if name == "gone row":
         return {**base, "events": base["events"][1:]}

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from dalenius.lazy import names
 
 if TYPE_CHECKING:
+    from dalenius.mechanisms.counted_keys import CountedKeys as CountedKeys
     from dalenius.mechanisms.door import Mechanism as Mechanism
     from dalenius.mechanisms.door import measure as measure
     from dalenius.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
@@ -39,6 +40,7 @@ __getattr__, __dir__ = names(
     {
         "AboveThreshold": "sparse_vector",
         "CoinResponse": "randomized_response",
+        "CountedKeys": "counted_keys",
         "Cumulative": "histogram",
         "DiscreteGaussian": "gaussian",
         "DiscreteLaplace": "laplace",

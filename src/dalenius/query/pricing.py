@@ -14,6 +14,7 @@ from functools import reduce
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.composition import compose
 from dalenius.errors import InvalidParameter
+from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.quantiles import PrivateQuantiles
@@ -127,7 +128,7 @@ def _of_size(error: ExpectedError, size: int) -> ExpectedError:
 
 def _law(mechanism: object) -> NoiseLaw | None:
     """The law of the noise that a mechanism adds, if it adds noise."""
-    if isinstance(mechanism, ThresholdedCounts):
+    if isinstance(mechanism, ThresholdedCounts | CountedKeys):
         return mechanism.noise.law
     return mechanism.law if isinstance(mechanism, DiscreteLaplace | DiscreteGaussian) else None
 

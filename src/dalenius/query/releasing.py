@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.accounting.allowance import Allowance
+from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.key_selection import KeyCounts
 from dalenius.mechanisms.limited_domain import LimitedTopK
@@ -70,7 +71,7 @@ class _Taking:
     def _(self, part: FoundKeys, step: Step) -> Sequence[Noisy]:
         found = self._measured(step, _key_counts(part.total))
         self.keys = ListedKeys(tuple(found))
-        if not isinstance(step.mechanism, ThresholdedCounts):
+        if not isinstance(step.mechanism, ThresholdedCounts | CountedKeys):
             return []
         return [NoisyNumbers(np.array(list(found.values()), dtype=np.int64), step.mechanism.noise.law)]
 

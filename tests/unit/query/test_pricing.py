@@ -8,6 +8,7 @@ from binding import ask
 from dalenius.accounting.amounts import Amount
 from dalenius.accounting.budget import Budget, Rectangle
 from dalenius.errors import InvalidParameter, QueryRefused
+from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.limited_domain import LimitedTopK
@@ -112,7 +113,7 @@ def test_the_chosen_noise_has_the_smaller_error_of_the_two_at_equal_price(epsilo
 
 def test_keys_are_found_by_the_mechanism_that_fits_what_is_shown() -> None:
     kinds = [type(at(sql).steps[0].mechanism) for sql in UNKNOWN_KEYS]
-    assert kinds == [RenyiKeySelection, ThresholdedCounts, LimitedTopK]
+    assert kinds == [RenyiKeySelection, CountedKeys, LimitedTopK]
     assert isinstance(at(QUESTIONS[-1]).steps[0].mechanism, TopK)
 
 
@@ -153,3 +154,10 @@ def test_expected_errors_shrink_as_the_price_grows() -> None:
     dear = at("SELECT COUNT(*) AS n, AVG(cost) AS c FROM visits", epsilon="1").expected_error()
     assert dear["n"].at(1) < cheap["n"].at(1)
     assert dear["c"].at(10_000) < cheap["c"].at(10_000)
+
+
+def test_shown_unit_counts_are_thresholded_where_the_price_is_high_enough() -> None:
+    question = ask(UNKNOWN_KEYS[1])
+    rich = Rectangle.of(Budget(1, "1e-6"))
+    dear = priced(question, amounts={"patients": rich.amount(epsilon=1)})
+    assert isinstance(dear.steps[0].mechanism, ThresholdedCounts)
