@@ -97,16 +97,17 @@ def unrolled(value: ValueCounts) -> tuple[int, ...]:
     return tuple(np.sort(np.repeat(value.values, value.counts)).tolist())
 
 
-def quantile_law(mechanism: PrivateQuantiles, value: Sequence[ValueCounts]) -> Law:
-    """Of one group, by scoring every point of the grid by itself."""
+def quantile_law(
+    mechanism: PrivateQuantiles, value: Sequence[ValueCounts], steepness: Fraction = Fraction(1, 2)
+) -> Law:
+    """Of one group, by scoring every point of the grid by itself; ends of intervals have `steepness` times the rate."""
     (group,) = value
     rows, grid = unrolled(group), (mechanism.lower, mechanism.upper)
     with precise():
         if mechanism.beta is None:
             law = _halves(mechanism, rows, mechanism.targets, *grid)
             return {(tuple(Quantile(point) for point in points),): chance for points, chance in law.items()}
-        (target,) = mechanism.targets
-        return {((Quantile(*ends),),): chance for ends, chance in _bracket(mechanism, rows, target, *grid).items()}
+        return _with_ends(mechanism, rows, steepness)
 
 
 @cache
@@ -114,6 +115,7 @@ def _halves(m: PrivateQuantiles, rows: tuple[int, ...], targets: tuple[Fraction,
     if not targets:
         return {(): arb(1)}
     middle, law = len(targets) // 2, Counter[Any]()
+    middle = 0 if len(targets) == 2 and targets[1] == 1 else middle
     p, parts = targets[middle], quantiles._PARTS if len(targets) > 1 else 1
     places = list(product(range(low, high + 1), range(parts)))
     aim = m.margin if p == 0 else len(rows) - m.margin if p == 1 else p * len(rows)
@@ -148,32 +150,33 @@ def _weight(
     return (-ball(m.rate * off / (2 * max(p, 1 - p)))).exp()
 
 
-def _bracket(m: PrivateQuantiles, rows: tuple[int, ...], target: Fraction, low: int, high: int) -> Law:
-    law: Counter[Any] = Counter()
-    far, parts = m.spread(target), quantiles._PARTS
-    aim = m.margin if target == 0 else len(rows) - m.margin if target == 1 else target * len(rows)
-    places = list(product(range(low, high + 1), range(parts)))
-    weights = [_weight(m, rows, Fraction(aim), target, *place, parts) for place in places]
-    total, splits = sum(weights, arb(0)), Counter[Any]()
-    for place, weight in zip(places, weights, strict=True):
-        before = tuple(row for row, part in _placed(rows, parts) if (row, part) < place)
-        after = tuple(row for row, part in _placed(rows, parts) if (row, part) > place)
-        splits[place[0], before, after] += weight / total
-    for (point, before, after), chance in splits.items():
-        downs = _ranked(m, [-row for row in before], far, range(-point, -low + 1))
-        ups = _ranked(m, after, far, range(point, high + 1))
-        for (w, x), (v, y) in product(downs.items(), ups.items()):
-            law[point, -w, v] += chance * x * y
-    return dict(law)
+def _with_ends(m: PrivateQuantiles, rows: tuple[int, ...], steepness: Fraction) -> Law:
+    """Estimates as without intervals, and two ends for each, chosen apart from them and from each other."""
+    grid, law = range(m.lower, m.upper + 1), {(): arb(1)}
+    for target in m.targets:
+        lows, highs = (_end(m, rows, target, side, grid, steepness) for side in (-1, 1))
+        law = {
+            (*ends, (low, high)): chance * x * y
+            for (ends, chance), (low, x), (high, y) in product(law.items(), lows.items(), highs.items())
+        }
+    found: Counter[Any] = Counter()
+    halves = _halves(m, rows, m.targets, m.lower, m.upper)
+    for (points, x), (ends, y) in product(halves.items(), law.items()):
+        cases = zip(points, ends, strict=True)
+        found[(tuple(Quantile(at, min(low, at), max(at, high)) for at, (low, high) in cases),)] += x * y
+    return dict(found)
 
 
-def _ranked(m: PrivateQuantiles, rows: Sequence[int], far: int, grid: range) -> Law:
-    """The point that is number `far` from below, where the last one is never too low."""
-    weights = {}
+def _end(m: PrivateQuantiles, rows: tuple[int, ...], p: Fraction, side: int, grid: range, steepness: Fraction) -> Law:
+    """The lower (side -1) or the upper end; the grid's end on that side is never too far in."""
+    last = grid[0] if side < 0 else grid[-1]
+    if p == (0 if side < 0 else 1):
+        return {last: arb(1)}
+    aim, weights = p * len(rows) + side * m.spread(p), {}
     for point in grid:
-        up_to = 10**9 if point == grid[-1] else sum(row <= point for row in rows)
-        off = max(0, far - up_to, sum(row < point for row in rows) - far)
-        weights[point] = (-ball(m.rate * off / 2)).exp()
+        short, over = aim - sum(row <= point for row in rows), sum(row < point for row in rows) - aim
+        kept = ((over, short)[side < 0],) if point == last else (short, over)
+        weights[point] = (-ball(steepness * m.rate * max(0, *kept) / (2 * max(p, 1 - p)))).exp()
     total = sum(weights.values(), arb(0))
     return {point: weight / total for point, weight in weights.items()}
 

@@ -116,8 +116,12 @@ class Terms:
         if self.scope.of("moment"):
             makers += [self.time_part]
         makers += [lambda depth: Apply("to_int", (self.any(self.random.choice(["number", "bool", "text"]), depth),))]
-        makers += [lambda depth: Apply("to_real", (self.any("number", depth), Constant(Fraction(1, 4))))]
+        makers += [self._to_real]
         return makers
+
+    def _to_real(self, depth: int) -> Term:
+        kind, step = self.random.choice([("number", Fraction(1, 4)), ("text", Fraction(1, 100))])
+        return Apply("to_real", (self.any(kind, depth), Constant(step)))
 
     def _arithmetic(self, depth: int) -> Term:
         name = self.random.choice(["add", "subtract", "multiply", "least", "greatest"])
@@ -158,7 +162,8 @@ class Terms:
     # ---- truth values
 
     def _truths(self) -> list[Callable[[int], Term]]:
-        return [self._compare, self._compare, self._logic, self._membership, self._is_null, self._between, self._like]
+        makers = [self._compare, self._compare, self._logic, self._membership, self._is_null, self._between, self._like]
+        return [*makers, lambda depth: Apply("to_bool", (self.any("text", depth),))]
 
     def _some_kind(self) -> Kind:
         return self.random.choice(self.scope.columns).kind if self.scope.columns else "number"
@@ -207,20 +212,20 @@ class Terms:
             lambda depth: Apply("concat", (self.any("text", depth), self.constant("text"))),
             lambda depth: Apply("substring", (self.any("text", depth), Constant(2), Constant(1))),
             lambda depth: Apply("replace", (self.any("text", depth), Constant("o"), Constant("ø"))),
-            lambda depth: Apply("to_text", (self.any(self.random.choice(["number", "bool"]), 0),)),
+            lambda depth: Apply("to_text", (self.any(self.random.choice(["number", "bool", "date", "moment"]), 0),)),
         ]  # fmt: skip
 
     def _dates(self) -> list[Callable[[int], Term]]:
         return [
             lambda depth: Apply("date_trunc", (Constant(self._unit("week")), self.any("date", depth))),
             lambda depth: Apply("add_days", (self.any("date", depth), Constant(self.random.choice([-400, 1, 29])))),
-            lambda depth: Apply("to_date", (self.any("moment", depth),)),
+            lambda depth: Apply("to_date", (self.any(self.random.choice(["moment", "text"]), depth),)),
         ]
 
     def _moments(self) -> list[Callable[[int], Term]]:
         return [
             lambda depth: Apply("date_trunc", (Constant(self._unit("hour", "minute")), self.any("moment", depth))),
-            lambda depth: Apply("to_timestamp", (self.any("date", depth),)),
+            lambda depth: Apply("to_timestamp", (self.any(self.random.choice(["date", "text"]), depth),)),
         ]
 
     def _unit(self, *more: str) -> str:

@@ -42,6 +42,7 @@ Database: TypeAlias = dict[str, list[RawRow]]
 
 CITIES = ("Oslo", "Bergen", "Tromsø", "Bodø", "", "oslo", "🏥", "O'Slo", 'Å "b"')
 TEXTS = ("a", "A", "a ", "ab", "é", "e\u0301", "", "🧑‍⚕️", "null", "NULL", "0", "-0", "%", "_", "a'b", 'a"b', "\\", "zz")
+TEXTS += ("2024-02-29", "12.5", "-7", "true", "1970-01-01 00:00:01")
 PEOPLE = ("1", "01", "1.0", " 1", "one", "One", "é", "e\u0301", "null", "🙂", "2", "3", "4", "5", "6")
 TWIN = 3
 """The person whose id a hurtful member of the staff has too: they are two units all the same."""

@@ -164,7 +164,7 @@ def test_a_join_without_equal_units_is_noticed() -> None:
 def test_a_condition_on_other_units_is_noticed() -> None:
     def averaged(relation: UnitFilter, right: Any) -> relations.Rows:
         child, within = relations.rows(relation.child), relations.rows(relation.within)
-        compared = f"{OWNER} {'<' if relation.negated else '>='} (SELECT avg({OWNER}) FROM ({within.sql}))"
+        compared = f"{OWNER} {'<' if relation.negated else '>='} (SELECT avg({OWNER}::DOUBLE) FROM ({within.sql}))"
         return relations.Rows(f"SELECT * FROM ({child.sql}) WHERE {compared}", child.coded)
 
     with spelling(relations.rows, UnitFilter, averaged):

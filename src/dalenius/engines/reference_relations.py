@@ -160,7 +160,7 @@ def unit_total(total: UnitTotal, rows: list[Row]) -> Code:
     if total.argument is None:
         return min(len(rows), total.rows)
     codes = [evaluate(total.argument, row.values) for row in rows]
-    present = [code for code in codes if code is not None]
+    present: list[Code] = [code for code in codes if code is not None]
     return _UNIT_TOTALS[total.kind](present, total.rows)
 
 

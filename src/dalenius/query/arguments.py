@@ -114,7 +114,7 @@ def constant(expression: Expression, what: str) -> Any:
 def constant_number(expression: Expression, what: str) -> Fraction:
     """The exact number of an argument that must be written in the question."""
     value = constant(as_kind(expression, "number"), what)
-    return value * step(expression)
+    return Fraction(value) * step(expression)
 
 
 def whole_constant(expression: Expression, what: str, *, least: int, most: int) -> int:

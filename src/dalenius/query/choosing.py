@@ -159,9 +159,8 @@ def _(part: Quantiles, program: Program, offers: list[Amount], level: Fraction) 
         groups=part.groups,
         beta=1 - level,
     )
-    choices = [offer.part(Fraction(1, part.groups * plain.levels)) for offer in offers]
-    reach = part.rows * program.neighbours.add_remove_steps
-    return replace(plain, rate=rounded_down(least_affordable(choices, BoundedRange) / reach))
+    rate = least_affordable(offers, lambda rate: replace(plain, rate=rate).loss(sensitivity=part.sensitivity))
+    return replace(plain, rate=rounded_down(rate))
 
 
 @mechanism_for.register

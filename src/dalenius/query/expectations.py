@@ -12,7 +12,7 @@ import numpy as np
 
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import Number as Figure
-from dalenius.privacy.numbers import exact, positive, whole
+from dalenius.privacy.numbers import exact, not_negative, whole
 from dalenius.query.estimates import COUNTS, LEVEL, numeric, span, step, unit
 from dalenius.query.moments import Axis
 from dalenius.query.questions import Statistic
@@ -61,8 +61,8 @@ def expected(
     Counts and sums: the exact quantile of the noise. Means: the quantile of the noise of s - m n over n, at the given
     `mean`, or else the geometric middle between a mean at the midpoint and one near a bound, less than a fifth from
     both where count and sum have equal prices. Variances, covariances and correlations: the bar of uniformly spread,
-    uncorrelated values. Quantiles: `ranks`, the error in rows that the mechanism keeps at this level, as a share of
-    the group. Modes have no error of this kind.
+    uncorrelated values. Quantiles: `ranks`, the error in rows that is typical of the mechanism at this level, as a
+    share of the group. Modes have no error of this kind.
     """
     kind = statistic.kind
     if kind in (*COUNTS, "histogram"):
@@ -70,7 +70,7 @@ def expected(
     if kind == "sum":
         return _fixed(laws[0], step(domains[0]), level)
     if kind == "quantile" and ranks is not None:
-        return _rank_error(positive(ranks=ranks), level)
+        return _rank_error(not_negative(ranks=ranks), level)
     if kind == "mean":
         return _mean_error(laws, domains[0], level, mean)
     if kind in ("mode", "quantile"):
@@ -86,7 +86,7 @@ def _fixed(law: NoiseLaw, worth: Fraction, level: Fraction) -> ExpectedError:
 
 def _rank_error(ranks: Fraction, level: Fraction) -> ExpectedError:
     rows = figure(float(ranks))
-    text = f"the rank is off by at most {rows} rows: {rows} / n of the group"
+    text = f"the rank is off by up to about {rows} rows: {rows} / n of the group"
     return ExpectedError(text, level, curve=lambda size: min(float(ranks) / size, 1.0))
 
 

@@ -72,11 +72,11 @@ class Call(Expression):
     arguments: tuple[Expression, ...]
 
     @cached_property
-    def depth(self) -> int:  # type: ignore[override]
+    def depth(self) -> int:
         return 1 + max((argument.depth for argument in self.arguments), default=0)
 
     @cached_property
-    def weight(self) -> int:  # type: ignore[override]
+    def weight(self) -> int:
         by_constant = self.function in DIVISIONS and isinstance(self.arguments[1], Literal)
         times = 1 if by_constant else REPEATED.get(self.function, 1)
         return times * sum(argument.weight for argument in self.arguments)

@@ -151,7 +151,7 @@ def _inside(x: Expression, first: int, last: int, name: str) -> Expression:
     low, high = bounds(x)
     family = Days if name == "date" else Moments
     if isinstance(x, Literal):
-        inside = x.value is not None and first <= x.value <= last
+        inside = isinstance(x.value, int) and first <= x.value <= last
         return folded(x.value if inside else None, family(True, *((low, high) if inside else (0, 0))))
     if first <= low and high <= last:
         return replace(x, domain=family(x.domain.nullable, low, high))

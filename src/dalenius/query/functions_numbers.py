@@ -58,7 +58,7 @@ def multiply(x: Expression, y: Expression) -> Expression:
     x, y = numbers(x, y)
     if isinstance(x, Literal) and not isinstance(y, Literal):
         x, y = y, x
-    if isinstance(y, Literal) and y.value:
+    if isinstance(y, Literal) and isinstance(y.value, int) and y.value:
         factor = y.value * step(y)
         return scaled(x, 1 if factor > 0 else -1, step(x) * abs(factor))
     codes = [a * b for a in bounds(x) for b in bounds(y)]

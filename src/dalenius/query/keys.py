@@ -114,8 +114,8 @@ def _places(domain: Domain, size: int, column: pa.Array) -> NDArray[np.int64]:
         places = np.searchsorted(listed, codes).astype(np.int64)
         places[listed[np.minimum(places, len(listed) - 1)] != codes] = -1
     else:
-        listed = [code for code in domain.codes() if code is not None]
-        found = pc.index_in(column, value_set=pa.array(listed, type=column.type))
+        values = pa.array(domain.or_null(False).codes(), type=column.type)
+        found = pc.index_in(column, value_set=values)
         places = np.asarray(found.fill_null(-1)).astype(np.int64)
     places[missing] = size - 1 if domain.nullable else -1
     return places

@@ -104,7 +104,7 @@ class Priced:
         mechanisms = [self.steps[index].mechanism for index in recipe.inputs]
         first = mechanisms[0]
         if isinstance(first, PrivateQuantiles):
-            ranks = first.rank_error(first.targets[recipe.part], 1 - self.level)
+            ranks = first.typical_rank_error(first.targets[recipe.part], 1 - self.level)
             return expected(statistic, [], self._domains(statistic), level=self.level, ranks=ranks)
         laws = [law for law in map(_law, mechanisms) if law is not None]
         return expected(statistic, laws, self._domains(statistic), level=self.level)

@@ -1,15 +1,16 @@
 """The curator's DuckDB file: written only by imports, and otherwise open read-only behind a lock-down.
 
 The lock-down is a second wall. No text of an analyst reaches the engine; should one ever do, it finds a read-only file,
-no other files, no network, no extensions, no Python variables, and settings that cannot be changed.
+no file system, no network, no extensions, no Python variables, and settings that cannot be changed.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
@@ -27,16 +28,21 @@ _CLOSED = {
     "python_scan_all_frames": "false",
     "temp_file_encryption": "true",
 }
-_LOCK = ("SET enable_progress_bar = false", "SET enable_external_access = false", "SET lock_configuration = true")
+_LOCK = (
+    "SET enable_progress_bar = false",
+    "SET enable_external_access = false",
+    # Without this the file itself, its log and its temporary folder stay allowed paths, which COPY may overwrite.
+    "SET disabled_filesystems = 'LocalFileSystem'",
+    "SET lock_configuration = true",
+)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a query may use: threads, memory, and encrypted disk space for what does not fit into memory."""
+    """What a query may use. A query that needs more memory fails: it may not write to disk."""
 
-    threads: int = 2
-    memory: str = "2GB"
-    spill: str = "16GB"
+    threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    memory: str = "4GB"
 
 
 class File:
@@ -80,7 +86,8 @@ class File:
 
     def _locked(self) -> duckdb.DuckDBPyConnection:
         if self._reader is None:
-            settings = {**self._config(), "access_mode": "READ_ONLY", "preserve_insertion_order": "false"}
+            more = {"access_mode": "READ_ONLY", "preserve_insertion_order": "false", "temp_directory": ""}
+            settings = {**self._config(), **more}
             reader = duckdb.connect(str(self._path), config=settings)
             for statement in _LOCK:
                 reader.execute(statement)
@@ -93,9 +100,7 @@ class File:
         self._reader = None
 
     def _config(self) -> dict[str, str | bool | int | float | list[str]]:
-        limits = {"threads": str(self._limits.threads), "memory_limit": self._limits.memory}
-        spill = {"temp_directory": str(self._path) + ".spill", "max_temp_directory_size": self._limits.spill}
-        return {**_CLOSED, **limits, **spill}
+        return {**_CLOSED, "threads": str(self._limits.threads), "memory_limit": self._limits.memory}
 
 
 def run(file: File, sql: str, *, seconds: float | None, log: Callable[[BaseException], object]) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dalenius.engines.duckdb.names import width
 from dalenius.engines.hashing import DIGITS, FOLD, NULL_NUMBER, STEP, P
 from dalenius.query.types import Bool, Domain, Ranged, Text
 
@@ -23,7 +24,8 @@ def folded(value: str, domain: Domain | None = None) -> str:
         return f"({value})::BIGINT"
     if isinstance(domain, Ranged) and domain.lower > -P and domain.upper < P:
         return f"(({value})::BIGINT + {P}) % {P}"
-    return f"((({value} % {P} + {FOLD} * ({value} // {P} % {P})) % {P} + {P}) % {P})::BIGINT"
+    whole = f"({value})::{width(domain)}" if isinstance(domain, Ranged) else value
+    return f"((({whole} % {P} + {FOLD} * ({whole} // {P} % {P})) % {P} + {P}) % {P})::BIGINT"
 
 
 def mixed(folded: str) -> str:

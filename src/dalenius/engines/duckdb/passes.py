@@ -152,7 +152,7 @@ def _with_first_part(hashed: str, keys: Sequence[Part]) -> tuple[str, Sequence[P
     if first.texts:
         small = first.rank
     elif isinstance(first.domain, Ranged) and first.domain.upper - first.domain.lower < 2**32 - 1:
-        small = f"({first.column} - ({first.domain.lower}))::BIGINT"
+        small = f"(({first.column} - ({first.domain.lower}))::BIGINT & {2**32 - 1})"
     else:
         return hashed, keys
     return f"({hashed}) * {2**32} + coalesce({small}, {2**32 - 1})", keys[1:]

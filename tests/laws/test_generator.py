@@ -1,0 +1,135 @@
+"""The generator of plans and neighbours keeps what it promises: it covers the language, and its steps are one unit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from dalenius.engines.canonical import Row, import_rows
+from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
+from dalenius.query.evaluation import LENIENT, STRICT
+from dalenius.query.expressions import Call, Expression
+from dalenius.query.plan import Filter, Group, Join, Project, Relation
+from plans import WORLDS, Generated, generated, nodes, plans
+from worlds import Database, Step, World, world
+
+NODES = {
+    "Scan", "Filter", "Project", "Join", "UnitFilter", "Union", "Distinct", "Group", "Aggregate", "Values",
+    "DistinctValues", "private join",
+}  # fmt: skip
+STATISTICS = {
+    "count", "present", "units", "distinct", "sum", "mean", "variance", "stddev", "covariance", "correlation",
+    "quantile", "mode", "histogram",
+}  # fmt: skip
+
+
+@cache
+def sample() -> tuple[Generated, ...]:
+    return tuple(plan for where in range(WORLDS) for plan in plans(100, where=where))
+
+
+def test_every_node_and_pass_is_generated() -> None:
+    assert set.union(*map(nodes, sample())) >= NODES
+
+
+def test_every_statistic_and_kind_of_key_is_generated() -> None:
+    questions = [plan.question for plan in sample()]
+    assert {statistic.kind for question in questions for statistic in question.statistics} == STATISTICS
+    assert {question.public_keys is None for question in questions} == {True, False}
+    assert any(question.top for question in questions)
+    assert any(len(question.relation.populations) > 1 for question in questions)
+
+
+def test_every_function_is_generated() -> None:
+    found = {name for plan in sample() for name in functions(plan.question.relation)}
+    assert found == {*STRICT, *LENIENT}
+
+
+def functions(relation: Relation) -> Iterator[str]:
+    """The functions that a relation applies."""
+    for expression in expressions(relation):
+        yield from applied(expression)
+    for child in relation.children:
+        yield from functions(child)
+
+
+def expressions(relation: Relation) -> Iterator[Expression]:
+    """The expressions of one node."""
+    if isinstance(relation, Filter):
+        yield relation.condition
+    if isinstance(relation, Join):
+        yield from (side for pair in relation.on for side in pair)
+    if isinstance(relation, Project):
+        yield from (expression for _, expression in relation.columns)
+    if isinstance(relation, Group):
+        yield from (expression for _, expression in relation.keys)
+        yield from (total.argument for _, total in relation.totals if total.argument is not None)
+
+
+def applied(expression: Expression) -> Iterator[str]:
+    if isinstance(expression, Call):
+        yield expression.function
+        for argument in expression.arguments:
+            yield from applied(argument)
+
+
+def test_a_seed_gives_the_same_plan_again() -> None:
+    for seed in range(20):
+        first, second = generated(seed), generated(seed)
+        assert (first and first.program) == (second and second.program)
+
+
+def test_most_questions_compile() -> None:
+    assert sum(generated(seed) is not None for seed in range(300)) > 200
+
+
+@pytest.mark.parametrize("where", range(WORLDS))
+def test_every_step_is_one_unit_of_its_population(where: int) -> None:
+    here = world(where)
+    for step in here.steps:
+        if where == 0 or sum(step.heavy.values()) < 1000:  # those with many rows are slow, and made in the same way
+            assert step_between(here, step) == _steps_of(here, step)
+
+
+def test_the_check_above_notices_a_step_of_two_units() -> None:
+    here = world(1)
+    step = Step("two", "people", "gone 1", "light", {})
+    assert step_between(here, step) != _steps_of(here, step)
+
+
+def step_between(here: World, step: Step) -> tuple[int, int]:
+    """How many units have other rows before than after: those that had any, and those that have any."""
+    before, after = (rows_by_unit(here, here.database(name)) for name in (step.before, step.after))
+    changed = [unit for unit in {*before, *after} if before.get(unit) != after.get(unit)]
+    assert all(population == step.population for population, _ in changed)
+    return sum(unit in before for unit in changed), sum(unit in after for unit in changed)
+
+
+def _steps_of(here: World, step: Step) -> tuple[int, int]:
+    relation = _neighbours(here, step.population)
+    if isinstance(relation, Replace):
+        return 1, 1
+    assert isinstance(relation, AddRemove)
+    return (1, 0) if step.name.startswith("remove") else (0, 1)
+
+
+def _neighbours(here: World, population: str) -> Neighbours:
+    protections = [table.protection for table in here.tables.values() if table.protection]
+    return next(each.neighbours for each in protections if each.population == population)
+
+
+def rows_by_unit(here: World, database: Database) -> dict[tuple[str, object], Counter]:
+    """What each unit has in all tables of its population."""
+    found: dict[tuple[str, object], Counter] = {}
+    for name, table in here.tables.items():
+        for row in import_rows(table, database, here.tables) if table.protection else ():
+            unit = (table.protection.population, row.unit)  # type: ignore[union-attr]
+            found.setdefault(unit, Counter())[_frozen(name, row)] += 1
+    return found
+
+
+def _frozen(name: str, row: Row) -> tuple[object, ...]:
+    return (name, *row.values.items())

@@ -1,0 +1,173 @@
+"""Whatever text reached the engine's connection, it could read nothing else, write nothing, and change nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from dalenius.engines.duckdb import connection as locked
+from dalenius.engines.duckdb.engine import DuckDBEngine
+from dalenius.query.types import Int
+from duckdb_tables import private
+
+TABLE = private("t", {"x": Int(0, 9)})
+ESCAPES = """
+SELECT * FROM read_csv('{canary}')
+SELECT * FROM read_csv_auto('{canary}')
+SELECT * FROM sniff_csv('{canary}')
+SELECT * FROM read_text('{canary}')
+SELECT * FROM read_blob('{canary}')
+SELECT * FROM read_json('{canary}')
+SELECT * FROM read_json_auto('{canary}')
+SELECT * FROM read_json_objects('{canary}')
+SELECT * FROM read_ndjson('{canary}')
+SELECT * FROM read_parquet('{canary}')
+SELECT * FROM parquet_scan('{canary}')
+SELECT * FROM parquet_metadata('{canary}')
+SELECT * FROM parquet_schema('{canary}')
+SELECT * FROM parquet_file_metadata('{canary}')
+SELECT * FROM parquet_kv_metadata('{canary}')
+SELECT * FROM '{canary}'
+FROM '{canary}'
+SELECT * FROM "{canary}"
+SELECT * FROM glob('{folder}/*')
+SELECT * FROM query('SELECT * FROM read_text(''{canary}'')')
+SELECT * FROM query_table('{canary}')
+SELECT * FROM json_execute_serialized_sql(json_serialize_sql('SELECT * FROM read_text(''{canary}'')'))
+SELECT * FROM read_csv('http://127.0.0.1:1/x.csv')
+SELECT * FROM read_parquet('s3://bucket/x.parquet')
+SELECT * FROM 'https://127.0.0.1/x.parquet'
+COPY (SELECT 1) TO '{canary}'
+COPY (SELECT 1) TO '{folder}/new.csv'
+COPY rows."t@1" TO '{folder}/new.parquet' (FORMAT parquet)
+COPY rows."t@1" FROM '{canary}'
+EXPORT DATABASE '{folder}/export'
+IMPORT DATABASE '{folder}/export'
+ATTACH '{folder}/new.duckdb' AS other
+ATTACH '{file}' AS again
+ATTACH ':memory:' AS other; CREATE TABLE other.t AS SELECT * FROM read_text('{canary}')
+INSTALL httpfs
+INSTALL spatial FROM community
+LOAD httpfs
+LOAD '{canary}'
+FORCE INSTALL json
+SET threads = 8
+SET memory_limit = '100GB'
+SET enable_external_access = true
+SET lock_configuration = false
+RESET lock_configuration
+SET GLOBAL allowed_paths = ['{canary}']
+SET allowed_directories = ['{folder}']
+SET temp_directory = '{folder}'
+SET secret_directory = '{folder}'
+SET autoload_known_extensions = true
+SET allow_community_extensions = true
+SET custom_extension_repository = 'http://127.0.0.1:1'
+SET python_enable_replacements = true
+SET log_query_path = '{canary}'
+SET profile_output = '{canary}'
+SET file_search_path = '{folder}'
+PRAGMA enable_profiling = 'json'
+PRAGMA profiling_output = '{canary}'
+PRAGMA threads = 8
+CALL enable_logging(storage = 'file', storage_config = {{'path': '{folder}/log'}})
+CREATE PERSISTENT SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')
+CREATE TABLE rows.new AS SELECT 1
+CREATE VIEW rows.new AS SELECT 1
+CREATE SCHEMA new
+INSERT INTO rows."t@1" SELECT * FROM rows."t@1"
+UPDATE rows."t@1" SET unit = 0
+DELETE FROM rows."t@1"
+WITH gone AS (SELECT 1) DELETE FROM rows."t@1"
+TRUNCATE rows."t@1"
+DROP TABLE rows."t@1"
+ALTER TABLE rows."t@1" ADD COLUMN y INTEGER
+VACUUM rows."t@1"
+FORCE CHECKPOINT
+SELECT * FROM secret_frame
+SELECT * FROM which_secret('{canary}', 's3')
+""".strip().splitlines()
+
+
+def prepared(folder: Path) -> tuple[DuckDBEngine, Path]:
+    canary = folder / "canary.csv"
+    canary.write_text("alive,0\n1,2\n")
+    (folder / "db").mkdir()
+    engine = DuckDBEngine(folder / "db")
+    engine.register(TABLE, pa.table({"id": [1, 2], "x": [3, 4]}))
+    return engine, canary
+
+
+def harmless(reader: duckdb.DuckDBPyConnection, statement: str) -> bool:
+    """Whether the statement fails, or gives nothing."""
+    try:
+        found = reader.execute(statement).fetchall()
+    except duckdb.Error:
+        return True
+    return found == []
+
+
+def unchanged(folder: Path, before: dict[str, bytes]) -> bool:
+    after = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {name: data for name, data in after.items() if "duckdb" not in name} == before and any(
+        "db" in x for x in after
+    )
+
+
+def test_no_escape_works_on_the_connection_itself(tmp_path: Path) -> None:
+    engine, canary = prepared(tmp_path)
+    before = {str(canary): canary.read_bytes()}
+    secret_frame = pa.table({"x": [1]})
+    assert secret_frame.num_rows == 1
+    assert len(ESCAPES) >= 40
+    with engine._file.reading() as reader:
+        path = engine._file._path
+        data = path.read_bytes()
+        texts = [line.format(canary=canary, folder=tmp_path, file=path) for line in ESCAPES]
+        worked = [text for text in texts if not harmless(reader, text)]
+        assert worked == []
+        assert path.read_bytes() == data
+        assert reader.execute('SELECT count(*), sum("column.x") FROM rows."t@1"').fetchone() == (2, 7)
+    assert unchanged(tmp_path, before)
+    engine.close()
+
+
+def test_the_check_above_notices_a_missing_lock_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locked, "_LOCK", ())
+    engine, canary = prepared(tmp_path)
+    with engine._file.reading() as reader:
+        assert not harmless(reader, f"SELECT * FROM read_csv('{canary}')")
+        assert not harmless(reader, f"SELECT * FROM read_text('{canary}')")
+    engine.close()
+
+
+def test_without_a_folder_the_same_holds_and_nothing_stays(tmp_path: Path) -> None:
+    canary = tmp_path / "canary.csv"
+    canary.write_text("a\n1\n")
+    engine = DuckDBEngine()
+    engine.register(TABLE, pa.table({"id": [1], "x": [3]}))
+    place = engine._file._path.parent
+    assert place.stat().st_mode & 0o077 == 0
+    with engine._file.reading() as reader:
+        for statement in (f"SELECT * FROM read_csv('{canary}')", 'DROP TABLE rows."t@1"', "SET threads = 1"):
+            assert harmless(reader, statement)
+    engine.close()
+    assert not place.exists()
+
+
+def test_the_settings_are_what_they_should_be(tmp_path: Path) -> None:
+    engine, _ = prepared(tmp_path)
+    wanted: dict[str, Any] = {
+        "enable_external_access": "false", "lock_configuration": "true", "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false", "allow_community_extensions": "false", "access_mode": "read_only",
+        "threads": "2", "temp_file_encryption": "true", "allowed_paths": "[]", "allowed_directories": "[]",
+        "enable_progress_bar": "false", "python_enable_replacements": "false",
+    }  # fmt: skip
+    with engine._file.reading() as reader:
+        found = dict(reader.execute("SELECT name, value FROM duckdb_settings()").fetchall())
+    assert {name: found[name].lower() for name in wanted} == wanted
+    engine.close()
