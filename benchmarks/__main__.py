@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-from benchmarks import peers
+from benchmarks import peers, queries, query_peers, released_keys
 from benchmarks.accuracy import accuracies
 from benchmarks.draws import CASES, LAWS, fresh_scale_latency, speeds
-from benchmarks.limits import Limit, process_limits, speed_limits, timing_limits
+from benchmarks.limits import Limit, key_limits, process_limits, query_limits, speed_limits, timing_limits
 from benchmarks.processes import peak_memory, start_times
-from benchmarks.report import accuracy_section, limits_section, speed_section, timing_section
+from benchmarks.report import (
+    accuracy_section,
+    limits_section,
+    peer_section,
+    query_section,
+    speed_section,
+    timing_section,
+)
 from benchmarks.timing import correlations, planted_correlation
 
 RESULTS = Path(__file__).with_name("results.md")
+SMALLER = 10**6
+"""The rows of the table that libraries get which are too slow for the large one."""
+
+
+def beside_peers(rows: int) -> tuple[dict[str, released_keys.Released], list[query_peers.PeerQuery]]:
+    """The keys that we release on a table of so many rows, and what other libraries do there."""
+    with tempfile.TemporaryDirectory(prefix="dalenius-bench-") as folder:
+        tables = {size: Path(folder) / f"{size}.parquet" for size in sorted({rows, min(rows, SMALLER)})}
+        for size, path in tables.items():
+            subprocess.run([sys.executable, "-m", "benchmarks.events", str(path), str(size)], check=True)
+        return released_keys.measured(tables[rows]), query_peers.measured(tables)
 
 
 def measured() -> tuple[str, list[Limit]]:
     """The report, and the limits that it missed."""
     memory, starts = peak_memory(), start_times()
+    asked = queries.measured(queries.EVENT_ROWS)
+    found, libraries = beside_peers(queries.EVENT_ROWS)
     ours, others = speeds(), peers.measure()
     timing, planted = correlations(), planted_correlation()
     opendp = {case: rate for case in CASES if (rate := peers.rate(others, "opendp", *case, "bulk"))}
@@ -27,10 +49,14 @@ def measured() -> tuple[str, list[Limit]]:
         *speed_limits(ours, opendp),
         *process_limits(latencies, memory, starts),
         *timing_limits(timing, planted),
+        *query_limits(asked),
+        *key_limits({name: it.keys for name, it in found.items()}, libraries, queries.EVENT_ROWS),
     ]
     sections = [
         speed_section(ours, others),
         limits_section(limits, starts),
+        query_section(asked),
+        peer_section(found, libraries, queries.EVENT_ROWS),
         timing_section(timing, planted),
         accuracy_section(accuracies()),
     ]

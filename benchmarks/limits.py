@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.draws import Speed
+from benchmarks.queries import QueryRun
+from benchmarks.query_peers import PeerQuery, best
 from benchmarks.timing import Correlation
 
 Case = tuple[str, int]
@@ -81,6 +83,26 @@ def process_limits(
         *(Limit(f"peak memory of 10^7 {law} draws", x / 1e6, 1000, " MB") for law, x in memory.items()),
         Limit("`import dalenius` beside `import numpy`", starts["Dalenius"] / starts["NumPy"], 1.5, " ×"),
     ]
+
+
+def query_limits(run: QueryRun) -> list[Limit]:
+    """Each question beside the best SQL by hand, and the memory of all of them."""
+    return [
+        *(Limit(f"{each.question}, beside SQL by hand", each.ratio, 1.2, " ×") for each in run.speeds),
+        Limit("peak memory of these questions", run.memory / 1e6, 2000, " MB"),
+    ]
+
+
+def key_limits(ours: Mapping[str, int], others: Sequence[PeerQuery], rows: int) -> list[Limit]:
+    """The keys that we release beside the most of any other library, at equal price and bounding."""
+    texts = {"keys": "unknown keys released alone", "users": "unknown keys released with their number of users"}
+    limits = []
+    for question, text in texts.items():
+        peer = best(others, question, rows)
+        name = f"{peer.library} ({peer.question})" if peer else "the best of the others"
+        ratio = ours[question] / peer.keys if peer and peer.keys else None
+        limits.append(Limit(f"{text}, beside {name}", ratio, 1, " ×", at_least=True))
+    return limits
 
 
 def named(case: Case) -> str:

@@ -23,7 +23,7 @@ EPSILON, DELTA = 1.0, 1e-6
 GROUPS, ROWS, TOP = 3, 10, 500
 THREADS = 2
 CITIES = [f"city {number:03d}" for number in range(1_000)]
-KEY = {"count": "city", "sum": "city", "users": "product", "keys": "product"}
+KEY = {"count": "city", "sum": "city"} | dict.fromkeys(("users", "users, tuned", "keys", "keys, tuned"), "product")
 
 Answer = Callable[[], Sequence[Any]]
 """A query that is ready to run on loaded data; it gives the rows of its answer."""
@@ -33,19 +33,24 @@ def opendp(question: str, path: str) -> Answer:
     os.environ["POLARS_MAX_THREADS"] = str(THREADS)
     dp, pl = import_module("opendp.prelude"), import_module("polars")
     dp.enable_features("contrib", "honest-but-curious")
-    key = KEY[question]
-    cents = (pl.col("amount") * 100).round().cast(pl.Int64)
-    data = pl.read_parquet(path, columns=["user_id", key, "amount"]).with_columns(cents)
+    key, rows = KEY[question], 1 if question == "users" else ROWS
+    if question not in ("count", "sum", "users"):
+        raise NotImplementedError("it finds keys only together with a count")
+    # Its own choice of groups by hash fails in Polars ("multiple fields with name"); it takes the first in order
+    # instead, so the order is made to say nothing.
+    order = [] if key == "city" else [pl.col(key).hash().cast(pl.String)]
+    cents = (pl.col("amount") * 100).round().cast(pl.Int64)  # a sum of floats costs extra for their rounding
+    data = pl.read_parquet(path, columns=["user_id", key, "amount"]).with_columns(cents, *order)
     context = dp.Context.compositor(
         data=data.lazy(),
         privacy_unit=dp.unit_of(contributions=1, identifier=pl.col("user_id")),
         privacy_loss=dp.loss_of(epsilon=EPSILON, delta=DELTA),
         split_evenly_over=1,
+        margins=[dp.polars.Margin(by=[], max_length=len(data))],
     )
-    rows = 1 if question in ("users", "keys") else ROWS
-    frame = context.query().truncate_per_group(rows, by=[key]).truncate_num_groups(GROUPS, by=[key]).group_by(key)
+    bounded = context.query().truncate_per_group(rows, by=[key]).truncate_num_groups(GROUPS, by=[key], keep="first")
     total = pl.col("amount").dp.sum((0, TOP * 100)) if question == "sum" else dp.len()
-    query = frame.agg([]) if question == "keys" else frame.agg(total)
+    query = bounded.group_by(key).agg(total)
     if key == "city":
         query = query.with_keys(pl.LazyFrame({key: CITIES}))
     return lambda: query.release().collect().rows()
@@ -64,8 +69,11 @@ def pipelinedp(question: str, path: str) -> Answer:
     def run() -> list[Any]:
         budget = dp.NaiveBudgetAccountant(total_epsilon=EPSILON, total_delta=DELTA)
         engine = dp.DPEngine(budget, dp.LocalBackend())
-        if question == "keys":
-            found = engine.select_partitions(data, dp.SelectPartitionsParams(GROUPS), extractors)
+        if question.startswith("keys"):
+            strategies = dp.PartitionSelectionStrategy
+            tuned = strategies.GAUSSIAN_THRESHOLDING if question == "keys, tuned" else strategies.TRUNCATED_GEOMETRIC
+            chosen = dp.SelectPartitionsParams(GROUPS, partition_selection_strategy=tuned)
+            found = engine.select_partitions(data, chosen, extractors)
         else:
             public = CITIES if key == "city" else None
             found = engine.aggregate(data, _pipelinedp_parameters(dp, question), extractors, public)
@@ -76,13 +84,16 @@ def pipelinedp(question: str, path: str) -> Answer:
 
 
 def _pipelinedp_parameters(dp: Any, question: str) -> Any:
-    metrics = {"count": dp.Metrics.COUNT, "sum": dp.Metrics.SUM, "users": dp.Metrics.PRIVACY_ID_COUNT}
+    count, users = dp.Metrics.COUNT, dp.Metrics.PRIVACY_ID_COUNT
+    metrics = {"count": count, "sum": dp.Metrics.SUM, "users": users, "users, tuned": users}
     bounds = {"min_value": 0, "max_value": TOP} if question == "sum" else {}
+    tuned = {"noise_kind": dp.NoiseKind.GAUSSIAN, "post_aggregation_thresholding": True}
     return dp.AggregateParams(
         metrics=[metrics[question]],
         max_partitions_contributed=GROUPS,
-        max_contributions_per_partition=1 if question == "users" else ROWS,
+        max_contributions_per_partition=ROWS if KEY[question] == "city" else 1,
         **bounds,
+        **(tuned if question == "users, tuned" else {}),
     )
 
 
@@ -93,6 +104,8 @@ def tumult(question: str, path: str) -> Answer:
     spark = builder.config("spark.sql.shuffle.partitions", "8").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     key = KEY[question]
+    if question.endswith("tuned"):
+        raise NotImplementedError("nothing to tune")
     data = spark.read.parquet(path).select("user_id", key, "amount").cache()
     data.count()  # fills the cache
     budget = tmlt.ApproxDPBudget(EPSILON, DELTA)
@@ -125,8 +138,8 @@ def _tumult_bounded(tmlt: Any, key: str, rows: int) -> Any:
 def smartnoise(question: str, path: str) -> Answer:
     snsql, parquet = import_module("snsql"), import_module("pyarrow.parquet")
     key = KEY[question]
-    if question == "keys":
-        raise NotImplementedError("keys without a count")
+    if question not in ("count", "sum", "users"):
+        raise NotImplementedError("it finds keys only together with a count")
     table = parquet.read_table(path, columns=["user_id", key, "amount"])
     connection = sqlite3.connect(":memory:")
     connection.execute(f'CREATE TABLE events (user_id INTEGER, "{key}" TEXT, amount REAL)')
@@ -160,23 +173,26 @@ LIBRARIES: dict[str, tuple[str, Callable[[str, str], Answer]]] = {
 
 def peak_memory() -> int:
     """The most memory of this process or of one that it started (Spark's Java machine), in bytes."""
-    own, children = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return max(own, children, _children_now()) * 1024
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return max(own, *map(_peak, _children())) * 1024
 
 
-def _children_now() -> int:
-    """The peak of the largest child that still runs, in kilobytes; getrusage knows only those that ended."""
+def _children() -> list[str]:
+    """The processes started by this one that still run, where the system lists them."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
-            children = file.read().split()
-        return max((_peak(child) for child in children), default=0)
+            return ["self", *file.read().split()]
     except OSError:
-        return 0
+        return ["self"]
 
 
 def _peak(process: str) -> int:
-    with open(f"/proc/{process}/status", encoding="ascii") as file:
-        return max((int(line.split()[1]) for line in file if line.startswith("VmHWM")), default=0)
+    """The peak memory of a process in kilobytes; getrusage knows children only once they ended."""
+    try:
+        with open(f"/proc/{process}/status", encoding="ascii") as file:
+            return max((int(line.split()[1]) for line in file if line.startswith("VmHWM")), default=0)
+    except OSError:
+        return 0
 
 
 def measured(library: str, question: str, path: str) -> dict[str, object]:

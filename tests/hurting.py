@@ -52,7 +52,7 @@ def hurtful(plan: Generated) -> list[Step]:
     steps = steps_for(plan)
     size = {step.name: max((rows for table, rows in step.heavy.items() if table in names), default=0) for step in steps}
     heavy = [step for step in steps if size[step.name] == max(size.values())]
-    return [random.choice(heavy), *([random.choice(steps)] if random.random() < 0.15 else [])]
+    return [random.choice(heavy), *([random.choice(steps)] if random.random() < 0.08 else [])]
 
 
 def broken(plan: Generated, steps: Sequence[Step], load: Loader = duckdb_with) -> Iterator[Broken]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -308,8 +309,8 @@ def key_cases() -> Iterator[Case]:
         yield Case("limited top two", relation, anywhere, limited, values, pairs, key_laws.listed_law, **marks)
 
 
-def of_grid(targets: tuple[Any, ...], **more: Any) -> Callable[..., PrivateQuantiles]:
-    return lambda **parameters: PrivateQuantiles.calibrated(targets=targets, lower=0, upper=3, **more, **parameters)
+def of_grid(targets: tuple[Any, ...], upper: int = 3, **more: Any) -> Callable[..., PrivateQuantiles]:
+    return lambda **parameters: PrivateQuantiles.calibrated(targets=targets, lower=0, upper=upper, **more, **parameters)
 
 
 def grid_cases() -> Iterator[Case]:
@@ -323,6 +324,7 @@ def grid_cases() -> Iterator[Case]:
             ("three quartiles", of_grid(("1/4", "1/2", "3/4"))),
             ("least and largest value", of_grid((0, 1))),
             ("median with an interval", of_grid(("1/2",), beta="1/10")),
+            ("least value and median with intervals", of_grid((0, "1/2"), beta="1/2")),
         ]:
             change = Sensitivity(l1=2 * steps)
             yield Case(name, relation, change, calibrated, values, pairs, key_laws.quantile_law, tight=False)
@@ -356,6 +358,13 @@ def planted_cases() -> Iterator[Case]:
         yield Case(name, REPLACE, alone, calibrated, values, pairs, index_law)
     values, pairs = neighbouring(key_laws.one_group, ADD, ((0, 0, 0), (3, 3, 3)), most=3)
     yield Case("three rows priced as one", ADD, one, of_grid(("1/2",)), values, pairs, key_laws.quantile_law)
+    with_ends = of_grid(("1/2",), beta="9/10")
+    values, pairs = neighbouring(key_laws.one_group, ADD, ((1, 1, 1), (3, 3, 3)), most=3)
+    yield Case("three rows and an interval priced as one", ADD, one, with_ends, values, pairs, key_laws.quantile_law)
+    values, pairs = neighbouring(key_laws.one_group, ADD, ((2,), (6,)), most=4)
+    steep = partial(key_laws.quantile_law, steepness=Fraction(2))
+    wider = of_grid(("1/2",), beta="9/10", upper=6)
+    yield Case("ends without the halves", ADD, one, wider, values, pairs, steep)
     units = (((0, 0), (1, 0), (2, 0)), ((0, 1), (1, 1), (2, 1)))
     values, pairs = neighbouring(key_laws.votes, ADD, units, most=6)
     alike = Sensitivity(linf=1, monotone=True)

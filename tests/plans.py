@@ -87,7 +87,7 @@ def random_most(random: Random) -> Most | None:
     return Most(rows=random.choice([1, 2, 7, 100]), groups=random.choice([1, 2, 3, 40]))
 
 
-def steps_for(plan: Generated, *, most_rows: int = 300_000) -> list[Step]:
+def steps_for(plan: Generated, *, most_rows: int = 200_000) -> list[Step]:
     """The steps of the plan's populations that its joins do not blow up beyond `most_rows` rows, or the lightest."""
     relation = plan.question.relation
     steps = [step for step in plan.world.steps if step.population in relation.populations]

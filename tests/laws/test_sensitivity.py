@@ -14,13 +14,13 @@ from hurting import all_broken, narrowed
 from loaded import duckdb_with, quick_results
 from plans import Generated, plans
 
-WORLDS = 8
-EACH = 250
+WORLDS = 6
+EACH = 334
 
 
 @pytest.mark.parametrize("where", range(WORLDS))
 def test_one_unit_moves_every_measurement_by_at_most_what_was_declared(where: int) -> None:
-    assert list(all_broken(EACH, where)) == []
+    assert list(all_broken(EACH, where, worlds=WORLDS)) == []
 
 
 @pytest.mark.deep
@@ -41,8 +41,8 @@ def test_rows_of_nobody_never_count(where: int) -> None:
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_sums_are_bounded_even_where_a_column_holds_more_than_was_declared(where: int) -> None:
-    assert [excess for excess in all_broken(40, where, tables=narrowed) if excess.norm != "l0"] == []
+def test_no_number_moves_further_even_where_a_column_holds_more_than_was_declared(where: int) -> None:
+    assert [excess for excess in all_broken(40, where, tables=narrowed) if excess.norm == "linf"] == []
 
 
 def not_additive(count: int, where: int) -> Iterator[tuple[int, str]]:

@@ -48,8 +48,8 @@ class CountedKeys:
         noisy = self.noise.release(np.array([int(counts[key]) for key in chosen], dtype=np.int64), entropy)
         return dict(zip(chosen, noisy.tolist(), strict=True))
 
-    def half_kept(self) -> int:
-        """The least number of units with which a key is shown at least every other time."""
+    def half_kept(self) -> int | None:
+        """The least number of units with which a key is shown at least every other time; None if it is very large."""
         return self.selection.half_kept()
 
     def error(self, beta: Number, *, count: int = 1, two_sided: bool = True) -> int:

@@ -25,7 +25,7 @@ from dalenius.randomness.entropy import Entropy
 
 _NAME = "key selection"
 _FINE = 1 << 128  # chances are multiples of 1 / _FINE
-_MOST_STEPS = 200_000
+_MOST_STEPS = 2_000  # from there on a key is kept as often as at the last step
 
 Curve: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 """Pairs (order, divergence)."""
@@ -72,13 +72,22 @@ class RenyiKeySelection:
     ) -> Self:
         """The selection that costs no more than any of these amounts, for counts that change by 1 in each key."""
         relation = stated(neighbours)
-        orders = [(amount.order, amount.divergence * DIVERGENCE_UNIT) for amount in amounts if amount.order is not None]
+        groups = -(-max(1, changed_keys(sensitivity, mechanism=_NAME)) // relation.add_remove_steps)
+        changed = groups * relation.add_remove_steps
+        # Whole units for each key, so that the price of all keys together is never above the amounts.
+        orders = [(amount.order, amount.divergence // changed) for amount in amounts if amount.order is not None]
         if len(orders) < len(amounts) or not amounts:
             raise InvalidParameter("amounts", list(map(str, amounts)), allowed="amounts with a Rényi order")
-        delta = min(amount.delta for amount in amounts) * DELTA_UNIT
-        changed = max(1, changed_keys(sensitivity, mechanism=_NAME))
-        groups = -(-changed // relation.add_remove_steps)
-        return cls(curve=tuple(orders), delta=delta, groups=groups, neighbours=relation)
+        event = min(amount.delta for amount in amounts) // changed
+        if not event or not all(units for _, units in orders):
+            raise InvalidParameter(
+                "price",
+                "too small",
+                allowed=f"at least one unit of divergence and of delta for each of {changed} keys that a unit changes",
+                hint="Offer more, or lower most=Most(groups=...).",
+            )
+        curve = tuple((order, units * changed * DIVERGENCE_UNIT) for order, units in orders)
+        return cls(curve=curve, delta=event * changed * DELTA_UNIT, groups=groups, neighbours=relation)
 
     @property
     def each(self) -> RenyiCurve:
@@ -102,8 +111,8 @@ class RenyiKeySelection:
         with precise():
             return ball(Fraction(self._ladder().at(whole(0, count=count)), _FINE))
 
-    def half_kept(self) -> int:
-        """The least number of units with which a key is kept at least every other time."""
+    def half_kept(self) -> int | None:
+        """The least number of units with which a key is kept at least every other time; None if that is very large."""
         return self._ladder().first(_FINE // 2)
 
     def _ladder(self) -> _Ladder:
@@ -126,22 +135,21 @@ class _Ladder:
         self._width = 1.0
 
     def at(self, count: int) -> int:
+        """The chance of a count; that of the last step where there are no more, as a constant chance costs nothing."""
         chances = self._chances
-        while len(chances) <= count and chances[-1] < _FINE:
+        while len(chances) <= min(count, _MOST_STEPS) and chances[-1] < _FINE:
             chances = self._climb(chances)
-        return chances[count] if count < len(chances) else _FINE
+        return chances[min(count, len(chances) - 1)]
 
-    def first(self, chance: int) -> int:
+    def first(self, chance: int) -> int | None:
         """The least count that has at least this chance."""
         chances = self._chances
-        while chances[-1] < chance:
+        while chances[-1] < chance and len(chances) <= _MOST_STEPS // 2:
             chances = self._climb(chances)
-        return bisect_left(chances, chance)
+        return bisect_left(chances, chance) if chances[-1] >= chance else None
 
     def _climb(self, chances: tuple[int, ...]) -> tuple[int, ...]:
         # A tuple that is replaced and never changed: threads that climb at once may repeat work, and nothing else.
-        if len(chances) > _MOST_STEPS:
-            raise InvalidParameter("divergence", "too small", allowed=f"enough for keys of {_MOST_STEPS} units")
         self._chances = longer = (*chances, self._next(Fraction(chances[-1], _FINE)))
         return longer
 

@@ -240,7 +240,8 @@ def _require_sums(outputs: Outputs, relation: Relation, most: Most) -> None:
 
 def _require_cells(outputs: Outputs, relation: Relation, public: int | None) -> None:
     for statistic, clause in zip(outputs.statistics, outputs.clauses, strict=True):
-        values = relation.schema[statistic.columns[0]].size if statistic.kind == "histogram" else None
+        listed = statistic.kind in ("histogram", "mode")
+        values = relation.schema[statistic.columns[0]].size if listed else None
         if values is not None and values * (public or 1) > MOST_KEYS:
             raise TooManyKeys(
                 text(clause),

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any, TypeAlias
 
 from dalenius.accounting.amounts import DELTA_UNIT, Amount, price
 from dalenius.accounting.calibration import affordable
+from dalenius.accounting.composition import Composition
 from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.door import Mechanism
@@ -71,7 +72,8 @@ def _step(program: Program, part: Measurement, offers: list[Amount], level: Frac
     mechanism = mechanism_for(part, program, offers, level)
     loss = mechanism.loss(sensitivity=part.sensitivity)
     charge = {name: price(loss, order=amount.order) for name, amount in offered.items()}
-    assert all(cost <= offered[name] for name, cost in charge.items())
+    if not all(cost <= offered[name] for name, cost in charge.items()):
+        raise InvalidParameter("price", "too small", allowed=f"enough for {part.title}", hint="Offer more.")
     return Step(part, mechanism, loss, charge)
 
 
@@ -119,7 +121,12 @@ def _(part: TopKeys, program: Program, offers: list[Amount], level: Fraction) ->
     if program.question.public_keys is not None:
         return TopK(k=part.k, rate=rate, neighbours=program.neighbours)
     return LimitedTopK(
-        k=part.k, rate=rate, delta=_event(offers), neighbours=program.neighbours, each=Fraction(part.rows)
+        k=part.k,
+        rate=rate,
+        delta=_event(offers),
+        neighbours=program.neighbours,
+        each=Fraction(part.rows),
+        reach=max(1000, part.k),
     )
 
 
@@ -128,13 +135,14 @@ def _(
     part: FoundKeys, program: Program, offers: list[Amount], level: Fraction
 ) -> RenyiKeySelection | ThresholdedCounts | CountedKeys:
     delta, neighbours = _event(offers), program.neighbours
-    if not part.shown:
-        return RenyiKeySelection.calibrated(amounts=offers, sensitivity=part.sensitivity, neighbours=neighbours)
     noise = additive_noise(part.sensitivity, neighbours, offers, level)
     at_once = ThresholdedCounts.calibrated(noise=noise, delta=delta, sensitivity=part.sensitivity)
+    if not part.shown:
+        chosen = RenyiKeySelection.calibrated(amounts=offers, sensitivity=part.sensitivity, neighbours=neighbours)
+        return chosen if (chosen.half_kept() or at_once.half_kept()) < at_once.half_kept() else at_once
     apart = _counted_keys(part, neighbours, offers, level)
     # Apart finds rarer keys and its counts have sqrt(2) times the noise: worth it where that is the smaller loss.
-    return apart if 2 * apart.half_kept() ** 2 < at_once.half_kept() ** 2 else at_once
+    return apart if 2 * (apart.half_kept() or at_once.half_kept()) ** 2 < at_once.half_kept() ** 2 else at_once
 
 
 def _counted_keys(part: FoundKeys, neighbours: Neighbours, offers: Sequence[Amount], level: Fraction) -> CountedKeys:
@@ -159,8 +167,14 @@ def _(part: Quantiles, program: Program, offers: list[Amount], level: Fraction) 
         groups=part.groups,
         beta=1 - level,
     )
-    rate = least_affordable(offers, lambda rate: replace(plain, rate=rate).loss(sensitivity=part.sensitivity))
-    return replace(plain, rate=rounded_down(rate))
+    reach = part.rows * program.neighbours.add_remove_steps
+    return replace(plain, rate=rounded_down(least_affordable(offers, partial(_choices, plain)) / reach))
+
+
+def _choices(plain: PrivateQuantiles, size: Fraction) -> Composition:
+    """The loss of quantiles whose estimates have ranges of this size, and the ends of whose intervals half of it."""
+    uses = (BoundedRange(size), plain.levels), (BoundedRange(size / 2), plain.ends)
+    return Composition(tuple((loss, plain.groups * count) for loss, count in uses))
 
 
 @mechanism_for.register

@@ -133,6 +133,7 @@ def bounded_change(neighbours: Neighbours, *, groups: int, lower: int, upper: in
     both norms are largest at t = 0 or t = groups, and upper - lower is at most 2 M.
     """
     low, high = min(lower, 0), max(upper, 0)
+    high = high or int(low == 0)  # what cannot change at all gets noise as if it could, by one
     most, spread = max(-low, high), high - low
     if isinstance(neighbours, AddRemove):
         alike = low == 0 or high == 0

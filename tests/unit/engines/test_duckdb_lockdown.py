@@ -45,6 +45,12 @@ COPY (SELECT 1) TO '{canary}'
 COPY (SELECT 1) TO '{folder}/new.csv'
 COPY rows."t@1" TO '{folder}/new.parquet' (FORMAT parquet)
 COPY rows."t@1" FROM '{canary}'
+COPY (SELECT 1) TO '{file}'
+COPY (SELECT 1) TO '{file}' (USE_TMP_FILE false)
+COPY (SELECT 1) TO '{file}.wal'
+COPY (SELECT 1) TO '{file}.wal.recovery' (USE_TMP_FILE false)
+COPY (SELECT 1) TO '{file}.tmp/x.csv'
+SELECT * FROM read_blob('{file}')
 EXPORT DATABASE '{folder}/export'
 IMPORT DATABASE '{folder}/export'
 ATTACH '{folder}/new.duckdb' AS other
@@ -112,25 +118,20 @@ def harmless(reader: duckdb.DuckDBPyConnection, statement: str) -> bool:
 
 
 def unchanged(folder: Path, before: dict[str, bytes]) -> bool:
-    after = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: data for name, data in after.items() if "duckdb" not in name} == before and any(
-        "db" in x for x in after
-    )
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_no_escape_works_on_the_connection_itself(tmp_path: Path) -> None:
     engine, canary = prepared(tmp_path)
-    before = {str(canary): canary.read_bytes()}
+    before = {str(path): path.read_bytes() for path in (canary, engine._file._path)}
     secret_frame = pa.table({"x": [1]})
     assert secret_frame.num_rows == 1
     assert len(ESCAPES) >= 40
     with engine._file.reading() as reader:
         path = engine._file._path
-        data = path.read_bytes()
         texts = [line.format(canary=canary, folder=tmp_path, file=path) for line in ESCAPES]
         worked = [text for text in texts if not harmless(reader, text)]
         assert worked == []
-        assert path.read_bytes() == data
         assert reader.execute('SELECT count(*), sum("column.x") FROM rows."t@1"').fetchone() == (2, 7)
     assert unchanged(tmp_path, before)
     engine.close()
@@ -141,7 +142,17 @@ def test_the_check_above_notices_a_missing_lock_down(tmp_path: Path, monkeypatch
     engine, canary = prepared(tmp_path)
     with engine._file.reading() as reader:
         assert not harmless(reader, f"SELECT * FROM read_csv('{canary}')")
-        assert not harmless(reader, f"SELECT * FROM read_text('{canary}')")
+        assert not harmless(reader, f"COPY (SELECT 1) TO '{tmp_path}/new.csv'")
+    engine.close()
+
+
+def test_the_check_above_notices_that_the_file_itself_stays_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locked, "_LOCK", tuple(step for step in locked._LOCK if "filesystems" not in step))
+    engine, _ = prepared(tmp_path)
+    with engine._file.reading() as reader:
+        assert not harmless(reader, f"COPY (SELECT 1) TO '{engine._file._path}.wal' (USE_TMP_FILE false)")
     engine.close()
 
 
@@ -164,7 +175,7 @@ def test_the_settings_are_what_they_should_be(tmp_path: Path) -> None:
     wanted: dict[str, Any] = {
         "enable_external_access": "false", "lock_configuration": "true", "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false", "allow_community_extensions": "false", "access_mode": "read_only",
-        "threads": "2", "temp_file_encryption": "true", "allowed_paths": "[]", "allowed_directories": "[]",
+        "temp_file_encryption": "true", "temp_directory": "",
         "enable_progress_bar": "false", "python_enable_replacements": "false",
     }  # fmt: skip
     with engine._file.reading() as reader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 from scipy import stats
 
 from checks import ALARM, SeededEntropy
-from dalenius.accounting.composition import repeated
+from dalenius.accounting.composition import compose, repeated
+from dalenius.accounting.conversion import to_pure
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply, UnusableValue
 from dalenius.mechanisms.quantiles import PrivateQuantiles, Quantile, ValueCounts
 from dalenius.privacy.losses import BoundedRange
@@ -52,6 +54,9 @@ MECHANISMS = [
     quantiles(0, rate=3),
     quantiles("1/4", "1/2", "3/4", rate=2),
     quantiles("1/2", beta=HALF, rate=8),
+    quantiles("1/5", "1/2", beta=HALF, rate=8),
+    quantiles(0, beta=HALF, rate=8),
+    quantiles("1/3", 1, rate=4),
 ]
 
 
@@ -155,6 +160,54 @@ def test_an_interval_holds_the_quantile_at_its_level(name: str, p: str) -> None:
     assert stats.binomtest(held, 120, 0.95, alternative="less").pvalue > 1e-6
 
 
+SEVERAL = ("0", "1/4", "1/2", "9/10")
+
+
+@pytest.mark.parametrize("name", _populations())
+def test_the_intervals_of_several_quantiles_hold_each_of_them_at_its_level(name: str) -> None:
+    rows = _populations()[name]
+    mechanism = quantiles(*SEVERAL, upper=1000, rate="1/2", beta=Fraction(1, 20))
+    answers = mechanism.release([group(rows)] * 60, SeededEntropy(("several", name)))
+    assert all(low <= value <= high for found in answers for value, low, high in found)  # type: ignore[operator]
+    for place, p in enumerate(SEVERAL):
+        truth = least_point(rows, Fraction(p))
+        held = sum(found[place].low <= truth <= found[place].high for found in answers)  # type: ignore[operator]
+        assert stats.binomtest(held, 60, 0.95, alternative="less").pvalue > 1e-6
+
+
+def miss(mechanism: PrivateQuantiles, rows: list[int]) -> float:
+    """The exact probability that an interval does not hold the quantile."""
+    (p,), law = mechanism.targets, quantile_law(mechanism, (group(rows),))
+    truth = least_point(np.array(rows), p)
+    return float(sum(chance for ((found,),), chance in law.items() if not found.low <= truth <= found.high))
+
+
+@pytest.mark.parametrize("p", ["0", "1/5", "1/2", "4/5", "1"])
+def test_no_small_group_is_missed_more_often_than_stated(p: str) -> None:
+    mechanism = quantiles(p, beta=Fraction(1, 5), rate=9)
+    groups = [list(rows) for size in range(1, 6) for rows in combinations_with_replacement((0, 1, 4), size)]
+    assert max(miss(mechanism, rows) for rows in groups) <= 0.2
+
+
+def test_two_points_are_missed_nearly_as_often_as_stated() -> None:
+    """So the spread could not be smaller: the bound is 1 / 5, and rounding takes its part."""
+    mechanism = quantiles("1/2", upper=30, beta=Fraction(1, 5), rate="1/10")
+    rows = [0] * 200 + [30] * 200
+    assert 0.15 < miss(mechanism, rows) <= 0.2
+
+
+def test_an_interval_of_no_values_is_most_likely_the_whole_grid() -> None:
+    answers = quantiles("1/2", upper=1000, rate=1, beta=Fraction(1, 20)).release([EMPTY] * 200, SeededEntropy("none"))
+    assert sum((low, high) == (0, 1000) for ((_, low, high),) in answers) > 150
+
+
+def test_the_largest_value_does_not_pull_the_median() -> None:
+    """The median is found first: the largest value is looked for inside of the data, and would take some away."""
+    mechanism = quantiles("1/2", 1, upper=10_000, rate="1/4")
+    answers = mechanism.release([group(np.arange(0, 10_000, 10))] * 60, SeededEntropy("pull"))
+    assert abs(np.mean([found[0].value for found in answers]) - 5000) < 60
+
+
 def test_the_test_above_notices_intervals_of_a_few_values() -> None:
     """With a spread for a hundred times the rate, intervals are far too short."""
     rows, target = _populations()["uniform"], HALF
@@ -201,7 +254,35 @@ def test_several_targets_cost_the_logarithm_of_their_number(count: int, levels: 
     bars = PrivateQuantiles.calibrated(
         targets=targets, lower=0, upper=9, sensitivity=change, groups=2, epsilon=1, beta="0.05", neighbours=ADD
     )
-    assert bars.levels == 2 * count
+    assert (bars.levels, bars.ends) == (levels, 2 * count)
+    parts = [repeated(BoundedRange(bars.rate * 3), 2 * levels), repeated(BoundedRange(bars.rate * 3 / 2), 4 * count)]
+    assert bars.loss(sensitivity=change) == compose(parts)
+    assert 1 - Fraction(1, 10**9) < to_pure(bars.loss(sensitivity=change)).epsilon <= 1
+
+
+def test_the_outer_ends_of_the_least_and_the_largest_value_cost_nothing() -> None:
+    mechanism = quantiles(0, "1/2", 1, beta=HALF)
+    assert mechanism.ends == 4
+    low, _, high = mechanism.release([group([1, 2, 3])], SeededEntropy("ends"))[0]
+    assert (low.low, high.high) == (0, 4)
+
+
+def test_the_typical_rank_error_is_the_quantile_of_a_two_sided_geometric_law() -> None:
+    """For a small rate ln(20) / rate; for a large one nothing; for 0 and 1 the margin comes on top."""
+    assert quantiles("1/2", rate="1/1000").typical_rank_error("1/2", "0.05") == 2996  # ln(20) * 1000 - 1 / 2
+    assert quantiles("1/10", rate="1/1000").typical_rank_error("1/10", "0.05") == 5392  # 1.8 times as much
+    assert quantiles("1/2", rate=9).typical_rank_error("1/2", "0.05") == 0
+    steep = quantiles(0, rate=9)
+    assert steep.typical_rank_error(0, "0.05") == steep.margin
+    with pytest.raises(InvalidParameter, match="one of the targets"):
+        quantiles("1/2").typical_rank_error("1/3", "0.05")
+
+
+def test_errors_of_halving_come_together_as_far_as_they_reach_a_target() -> None:
+    """A quarter is found as the half of a half: its own error, and half of that of the median."""
+    three = quantiles("1/4", "1/2", "3/4", rate="1/1000")
+    assert three.typical_rank_error("1/2", "0.05") == 2996
+    assert three.typical_rank_error("1/4", "0.05") == three.typical_rank_error("3/4", "0.05") == 3349
 
 
 def test_a_replaced_unit_moves_twice_as_many_values() -> None:

@@ -162,3 +162,24 @@ def test_shown_unit_counts_are_thresholded_where_the_price_is_high_enough() -> N
     rich = Rectangle.of(Budget(1, "1e-6"))
     dear = priced(question, amounts={"patients": rich.amount(epsilon=1)})
     assert isinstance(dear.steps[0].mechanism, ThresholdedCounts)
+
+
+@pytest.mark.parametrize("sql", UNKNOWN_KEYS[:2])
+@pytest.mark.parametrize(("groups", "share"), [(1, "1e-6"), (100, "1e-6"), (3001, "1e-4"), (301, "1e-5")])
+def test_cheap_choices_of_keys_are_priced_quickly_or_refused(sql: str, groups: int, share: str) -> None:
+    question = ask(sql, most=Most(rows=1, groups=groups))
+    offered = APPROXIMATE.part(share=share)
+    try:
+        assert priced(question, amounts={"patients": offered}).charge["patients"] <= offered
+    except InvalidParameter as refused:
+        assert "too small" in str(refused)
+
+
+def test_a_list_longer_than_the_usual_reach_can_be_asked_for() -> None:
+    price = at("SELECT icd FROM visits GROUP BY icd ORDER BY COUNT(*) DESC LIMIT 5000")
+    assert isinstance(price.steps[0].mechanism, LimitedTopK)
+
+
+def test_a_total_that_cannot_change_is_answered_like_any_other() -> None:
+    assert at("SELECT SUM(age * 0) AS nothing FROM visits").expected_error()["nothing"].at(1) > 0
+    assert at("SELECT AVG(age) AS five FROM visits WHERE age = 5").charge["patients"].divergence > 0

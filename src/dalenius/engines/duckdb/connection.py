@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,15 +105,15 @@ class File:
 
 
 def run(file: File, sql: str, *, seconds: float | None, log: Callable[[BaseException], object]) -> pa.Table:
-    """The result of a query, run in this thread and stopped after `seconds`.
+    """The result of a query, stopped after `seconds`.
 
     Whatever goes wrong raises `WorkStopped` without the engine's words, which may quote rows; these go to `log`.
     An interrupt by the keyboard stops the query and stays an interrupt.
     """
     interrupted = False
     try:
-        with file.reading() as connection, _watched(connection, seconds):
-            return connection.sql(sql).to_arrow_table()
+        with file.reading() as connection:
+            return _watched(connection, sql, seconds)
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         log(error)
@@ -120,16 +121,19 @@ def run(file: File, sql: str, *, seconds: float | None, log: Callable[[BaseExcep
     raise KeyboardInterrupt if interrupted else WorkStopped
 
 
-@contextmanager
-def _watched(connection: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[None]:
-    """Interrupt the connection's query when time is up."""
-    if seconds is None:
-        yield
-        return
-    watchdog = threading.Timer(seconds, connection.interrupt)
-    watchdog.daemon = True
-    watchdog.start()
-    try:
-        yield
-    finally:
-        watchdog.cancel()
+def _watched(connection: duckdb.DuckDBPyConnection, sql: str, seconds: float | None) -> pa.Table:
+    """Run in a thread of its own, because DuckDB looks at no signals while it works."""
+    with ThreadPoolExecutor(1, thread_name_prefix="dalenius-query") as worker:
+        work = worker.submit(lambda: connection.sql(sql).to_arrow_table())
+        try:
+            return work.result(seconds)
+        except BaseException:
+            _stop(connection, work)
+            raise
+
+
+def _stop(connection: duckdb.DuckDBPyConnection, work: Future[pa.Table]) -> None:
+    """Interrupt until the work has ended; an interrupt that comes before its query has begun is lost."""
+    while not work.done():
+        connection.interrupt()
+        wait([work], timeout=0.05)
