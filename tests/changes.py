@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.cells import Cells
 from dalenius.query.measurements import Measurement, Numbers, Program, TopKeys
 from dalenius.query.plan import Values
@@ -104,8 +103,3 @@ def holds(domain: Domain, code: Code) -> bool:
     if isinstance(domain, Ranged):
         return isinstance(code, int) and domain.lower <= code <= domain.upper
     return code in domain.values if isinstance(domain, Choice) else True
-
-
-def one_way(program: Program) -> bool:
-    """Whether units only come or go, so that a unit's part can be told from the rest."""
-    return isinstance(program.neighbours, AddRemove)

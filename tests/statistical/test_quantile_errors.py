@@ -2,7 +2,7 @@
 
 A measured 95 % quantile of an error with exponential tails is within 1.45 / sqrt(draws) (one standard deviation): 1 %
 of 20,000 draws, 4.6 % of 1,000. Figures that agree within 12 % in truth are more than 20 % off less than once in 10^14
-runs with 20,000 draws, and those that agree within 5 % more than 35 % off less than once in 10^9 runs with 1,000
+runs with 20,000 draws, and those that agree within 8 % more than 35 % off less than once in 10^8 runs with 1,000
 releases; seeds are fixed, so runs repeat. The 20,000 draws are from the law of scoring every grid point by itself.
 """
 
