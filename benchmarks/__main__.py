@@ -27,13 +27,14 @@ SMALLER = 10**6
 """The rows of the table that libraries get which are too slow for the large one."""
 
 
-def beside_peers(rows: int) -> tuple[dict[str, released_keys.Released], list[query_peers.PeerQuery]]:
-    """The keys that we release on a table of so many rows, and what other libraries do there."""
+def beside_peers(rows: int) -> tuple[dict[int, dict[str, released_keys.Released]], list[query_peers.PeerQuery]]:
+    """The keys that we release, by rows of the table, and what other libraries do on the same tables."""
     with tempfile.TemporaryDirectory(prefix="dalenius-bench-") as folder:
-        tables = {size: Path(folder) / f"{size}.parquet" for size in sorted({rows, min(rows, SMALLER)})}
+        tables = {size: Path(folder) / f"{size}.parquet" for size in (rows, SMALLER)}
         for size, path in tables.items():
             subprocess.run([sys.executable, "-m", "benchmarks.events", str(path), str(size)], check=True)
-        return released_keys.measured(tables[rows]), query_peers.measured(tables)
+        ours = {size: released_keys.measured(path) for size, path in tables.items()}
+        return ours, query_peers.measured(tables)
 
 
 def measured() -> tuple[str, list[Limit]]:
@@ -50,13 +51,13 @@ def measured() -> tuple[str, list[Limit]]:
         *process_limits(latencies, memory, starts),
         *timing_limits(timing, planted),
         *query_limits(asked),
-        *key_limits({name: it.keys for name, it in found.items()}, libraries, queries.EVENT_ROWS),
+        *key_limits(released_keys.numbers(found), libraries),
     ]
     sections = [
         speed_section(ours, others),
         limits_section(limits, starts),
         query_section(asked),
-        peer_section(found, libraries, queries.EVENT_ROWS),
+        peer_section(found, libraries),
         timing_section(timing, planted),
         accuracy_section(accuracies()),
     ]

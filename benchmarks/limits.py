@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.draws import Speed
 from benchmarks.queries import QueryRun
-from benchmarks.query_peers import PeerQuery, best
+from benchmarks.query_peers import PeerQuery, nearest, ratio
 from benchmarks.timing import Correlation
 
 Case = tuple[str, int]
@@ -93,15 +93,17 @@ def query_limits(run: QueryRun) -> list[Limit]:
     ]
 
 
-def key_limits(ours: Mapping[str, int], others: Sequence[PeerQuery], rows: int) -> list[Limit]:
-    """The keys that we release beside the most of any other library, at equal price and bounding."""
+def key_limits(ours: Mapping[int, Mapping[str, int]], others: Sequence[PeerQuery]) -> list[Limit]:
+    """The keys that we release beside the most of any other library, at equal price, bounding and table.
+
+    `ours` has their number by rows of the table and by question.
+    """
     texts = {"keys": "unknown keys released alone", "users": "unknown keys released with their number of users"}
     limits = []
     for question, text in texts.items():
-        peer = best(others, question, rows)
-        name = f"{peer.library} ({peer.question})" if peer else "the best of the others"
-        ratio = ours[question] / peer.keys if peer and peer.keys else None
-        limits.append(Limit(f"{text}, beside {name}", ratio, 1, " ×", at_least=True))
+        peer = nearest(ours, others, question)
+        name = f"{peer.library} ({peer.question}, {peer.rows:,} rows)" if peer else "other libraries"
+        limits.append(Limit(f"{text}, beside {name}", ratio(ours, peer) if peer else None, 1, " ×", at_least=True))
     return limits
 
 

@@ -20,10 +20,10 @@ PACKAGES = {
     "PipelineDP": ["pipeline-dp>=0.2", "python-dp", "pyarrow"],
     "SmartNoise": ["smartnoise-sql>=1.0", "pyarrow"],
 }
-ASKED = {
+ASKED = {  # the quickest first: once a table was too large, the later questions get the smaller one at once
     "OpenDP": ("count", "sum", "users"),
     "Tumult": ("count", "sum", "users", "keys"),
-    "PipelineDP": ("count", "sum", "users", "users, tuned", "keys", "keys, tuned"),
+    "PipelineDP": ("keys", "keys, tuned", "count", "users", "users, tuned", "sum"),
     "SmartNoise": ("count", "sum", "users"),
 }
 NOTES = {
@@ -95,7 +95,13 @@ def _last_line(text: str) -> str:
     return lines[-1][:120] if lines else "without a word"
 
 
-def best(found: Sequence[PeerQuery], question: str, rows: int) -> PeerQuery | None:
-    """Who released the most keys for a question, tuned or not, on the table of so many rows."""
-    asked = [each for each in found if each.question.split(",")[0] == question and each.rows == rows]
-    return max((each for each in asked if each.keys is not None), key=lambda each: each.keys or 0, default=None)
+def nearest(ours: Mapping[int, Mapping[str, int]], others: Sequence[PeerQuery], question: str) -> PeerQuery | None:
+    """Who released the most keys for a question, tuned or not, beside ours on the table of the same size."""
+    asked = [each for each in others if each.question.split(",")[0] == question and each.keys]
+    return min(asked, key=lambda each: ratio(ours, each), default=None)
+
+
+def ratio(ours: Mapping[int, Mapping[str, int]], peer: PeerQuery) -> float:
+    """Our keys beside theirs. `ours` has them by rows of the table and by question."""
+    assert peer.keys
+    return ours[peer.rows][peer.question.split(",")[0]] / peer.keys

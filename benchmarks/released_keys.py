@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -36,6 +37,11 @@ def measured(table: Path) -> dict[str, Released]:
     command = [sys.executable, "-m", "benchmarks.released_keys", str(table)]
     found = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     return {name: Released(**figures) for name, figures in json.loads(found).items()}
+
+
+def numbers(found: Mapping[int, Mapping[str, Released]]) -> dict[int, dict[str, int]]:
+    """The numbers of keys alone, by rows of the table and by question."""
+    return {rows: {name: it.keys for name, it in questions.items()} for rows, questions in found.items()}
 
 
 def _asked(table: str) -> dict[str, Released]:

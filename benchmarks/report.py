@@ -114,10 +114,11 @@ QUESTIONS = {
 }
 
 
-def peer_section(ours: Mapping[str, Released], others: Sequence[PeerQuery], rows: int) -> str:
+def peer_section(ours: Mapping[int, Mapping[str, Released]], others: Sequence[PeerQuery]) -> str:
     lines = [
         ["Dalenius", QUESTIONS[name], f"{rows:,}", *_figures(it.seconds, it.keys, it.memory)]
-        for name, it in ours.items()
+        for rows, questions in ours.items()
+        for name, it in questions.items()
     ]
     lines += [[it.library, QUESTIONS[it.question], f"{it.rows:,}", *_peer_figures(it)] for it in others]
     versions = {it.library: it.version for it in others if it.version}

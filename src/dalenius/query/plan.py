@@ -37,13 +37,13 @@ class Relation:
     def children(self) -> tuple[Relation, ...]:
         return ()
 
-    @property
+    @cached_property
     def tables(self) -> tuple[Table, ...]:
         """The tables it reads, each once, in order."""
-        found = {table: None for child in self.children for table in child.tables}
-        return tuple(found)
+        found = {(table.name, table.version): table for child in self.children for table in child.tables}
+        return tuple(found.values())
 
-    @property
+    @cached_property
     def populations(self) -> tuple[str, ...]:
         """The populations whose units its rows belong to; none for a public relation."""
         names = {table.protection.population: None for table in self.tables if table.protection}
@@ -78,7 +78,7 @@ class Scan(Relation):
     def schema(self) -> Schema:
         return self._schema
 
-    @property
+    @cached_property
     def tables(self) -> tuple[Table, ...]:
         return (self.table,)
 
