@@ -14,6 +14,7 @@ from dalenius.curator.curator import Asker, balance, percent
 from dalenius.curator.ledger import Receipt
 from dalenius.curator.notes import notes
 from dalenius.curator.prices import Offer, bought, epsilon_of, warning
+from dalenius.curator.progress import Progress, ticking
 from dalenius.curator.rehearsals import rehearsed
 from dalenius.curator.targets import least_share
 from dalenius.privacy.numbers import Number, positive, shown, whole
@@ -149,11 +150,13 @@ class Asked:
         weights: Weights | None = None,
         nonnegative: bool = False,
         digits: int | None = None,
+        progress: Callable[[Progress], object] | None = None,
     ) -> Answer:
         """Charge, and answer. A refusal charges nothing; work that fails afterwards stays charged.
 
         Say what you pay by exactly one of `epsilon`, `share` ('1%') and `error` ('± 50 at 95%', or '2%' of `size`).
-        `nonnegative` shows negative counts as 0, and `digits` rounds; both work on what was released.
+        `nonnegative` shows negative counts as 0, and `digits` rounds; both work on what was released. `progress` is
+        called twice a second while the engine works; only the owner is told how many rows are done.
         """
         places = None if digits is None else whole(0, digits=digits)
         price = self._priced(Offer(epsilon, share, error, size, level), weights)
@@ -171,7 +174,8 @@ class Asked:
                 notes=notes(price, shaped),
             )
 
-        return self._asker.curator.door.answer(price, payer, finished)
+        tick = progress and ticking(progress, owner=self._asker.analyst is None)
+        return self._asker.curator.door.answer(price, payer, finished, tick)
 
     def _listed(self, share: Callable[[Population], Fraction]) -> str:
         return ", ".join(f"{percent(share(each))} of {each.name}" for each in self._people().values())

@@ -1,4 +1,5 @@
-"""The catalog: populations, tables and grants. Everything in it is declared by the owner; nothing is read from data."""
+"""The catalog: populations, tables and grants. Everything in it is declared by the owner; nothing is read from private
+data, and of public tables only how often values occur, which bounds joins."""
 
 from __future__ import annotations
 
@@ -86,7 +87,12 @@ class Catalog:
     def with_version(self, name: str) -> Catalog:
         """The catalog after the data of a table was replaced: a new version, the same people, the same budget."""
         table = self.table(name)
-        return replace(self, tables={**self.tables, name: replace(table, version=table.version + 1)})
+        fresh = replace(table, version=table.version + 1, rows=None, repeats=())
+        return replace(self, tables={**self.tables, name: fresh})
+
+    def with_figures(self, table: Table) -> Catalog:
+        """The catalog with the figures of a public table that was counted."""
+        return replace(self, tables={**self.tables, table.name: table})
 
     def with_grant(self, analyst: str, *, tables: Iterable[str], share: Fraction) -> Catalog:
         """The catalog with more tables for an analyst, and a new share of the budgets of these tables' populations."""

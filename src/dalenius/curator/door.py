@@ -46,10 +46,17 @@ class Door:
     engine: Engine
     log: OwnerLog
 
-    def answer(self, priced: Priced, payer: Payer, finished: Callable[[Released, Receipt], Answer]) -> Answer:
+    def answer(
+        self,
+        priced: Priced,
+        payer: Payer,
+        finished: Callable[[Released, Receipt], Answer],
+        tick: Callable[[float], object] | None = None,
+    ) -> Answer:
         """Charge and answer; `finished` puts what was released and its receipt together.
 
-        Raises `BudgetExceeded` and charges nothing, or charges and raises `WorkStopped`.
+        Raises `BudgetExceeded` and charges nothing, or charges and raises `WorkStopped`; an interrupt by the keyboard
+        stays one, with the same text. `tick` is called as time goes by.
         """
         payer.require_one_relation()
         for step in priced.passes:
@@ -57,22 +64,22 @@ class Door:
         charges = {payer.accounts[name]: amount for name, amount in priced.charge.items()}
         receipt = self.ledger.reserve(charges, question=digest(priced.question), who=payer.who)
         try:
-            answer = finished(self._released(priced, payer), receipt)
+            with allowance(priced, payer.neighbours) as paid:
+                answer = finished(measured(priced, self.engine, paid, tick), receipt)
             self.ledger.store(receipt, answer)
             return answer
         except BaseException as error:
+            interrupted = isinstance(error, KeyboardInterrupt)
             self.log.record(receipt.id, payer.who, error)
         # Raised out here, so that neither the error nor its text travels along: both can depend on rows.
-        raise WorkStopped
-
-    def _released(self, priced: Priced, payer: Payer) -> Released:
-        with allowance(priced, payer.neighbours) as paid:
-            return measured(priced, self.engine, paid)
+        raise KeyboardInterrupt(str(WorkStopped())) if interrupted else WorkStopped
 
 
-def measured(priced: Priced, engine: Engine, paid: Allowance) -> Released:
+def measured(
+    priced: Priced, engine: Engine, paid: Allowance, tick: Callable[[float], object] | None = None
+) -> Released:
     """Run the passes, and measure everything at the expense of `paid`."""
-    exact = [engine.run(step) for step in priced.passes]
+    exact = [engine.run(step, tick=tick) for step in priced.passes]
     return priced.run(exact, paid, system_entropy())
 
 

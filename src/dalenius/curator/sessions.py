@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from dalenius.accounting.budget import Budget
 from dalenius.curator.asking import Asked
-from dalenius.curator.catalog import Population
+from dalenius.curator.catalog import Catalog, Population
 from dalenius.curator.curator import Asker, Balance, Curator, balance
 from dalenius.curator.ledger import Account, MemoryLedger, Receipt
 from dalenius.curator.log import OwnerLog
@@ -119,8 +119,7 @@ class Database(Session):
             catalog = self._curator.catalog.with_table(
                 name, columns=columns, population=population, unit=unit, most=most, public=public, size=size, keys=keys
             )
-            self._register(catalog.table(name), source)
-            self._curator.catalog = catalog
+            self._curator.catalog = self._registered(catalog, name, source)
 
     def update_table(self, name: str, source: Any) -> None:
         """Replace the rows of a table. People, budget and what was spent of it carry on.
@@ -129,12 +128,13 @@ class Database(Session):
         """
         with self._curator.lock:
             catalog = self._curator.catalog.with_version(name)
-            self._register(catalog.table(name), source)
-            self._curator.catalog = catalog
+            self._curator.catalog = self._registered(catalog, name, source)
 
-    def _register(self, table: Table, source: Any) -> None:
+    def _registered(self, catalog: Catalog, name: str, source: Any) -> Catalog:
+        """The catalog after a table's rows were imported; a public table's figures are added."""
         try:
-            self._curator.engine.register(table, source)
+            self._curator.engine.register(catalog.table(name), source)
+            return catalog.with_figures(self._curator.engine.counted(catalog.table(name)))
         except DataMismatch as error:
             self.log.record("", OWNER, error)
             raise

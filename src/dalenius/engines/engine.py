@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from dalenius.privacy.exact import Exact
@@ -23,12 +24,21 @@ class Engine(Protocol):
         `counts` adds numbers of rows to that error, for an owner who asks for them.
         """
 
+    def counted(self, table: Table) -> Table:
+        """A public table that was registered, with its figures: how many rows it has, and how often the most frequent
+        value of each column occurs. A private table is given back as it is, and nothing is counted."""
+
     def spelled(self, step: Pass) -> str:
         """The exact text that the engine runs. Raises `QueryRefused` for what it cannot run without overflow, so
         call it before anything is charged."""
 
-    def run(self, step: Pass, *, seconds: float | None = None) -> Exact[Cells]:
-        """The result, sealed and with no sensitivity stated: whoever made the plan maps it with the right one."""
+    def run(
+        self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None
+    ) -> Exact[Cells]:
+        """The result, sealed and with no sensitivity stated: whoever made the plan maps it with the right one.
+
+        `tick` is called as time goes by with the percent of rows done, which is for the owner alone.
+        """
 
     def close(self) -> None:
         """Let go of files and memory."""

@@ -13,6 +13,8 @@ For each unit the hash is linear in K, with a slope and an offset that depend on
 texts without order are kept about equally often. A unit keeps its `groups` smallest pairs (hash, key); equal hashes
 are told apart by the key itself, part by part: integers by size, false before true, texts by their bytes, NULL last.
 
+The rows that a join keeps of a unit are chosen likewise, with all columns of a row as its key.
+
 Guarantee: what a unit keeps is a function of this unit and its own keys. No secret is needed for that, and nothing
 depends on positions, other units or an engine's random numbers.
 """
@@ -57,6 +59,11 @@ def kept(unit: int | bool | str, keys: Iterable[tuple[Code, ...]], groups: int |
     """The keys of a unit that count: the `groups` smallest by (hash, key), or all of them where `groups` is None."""
     ordered = sorted(set(keys), key=lambda key: (group_hash(unit, key), [_order(part) for part in key]))
     return ordered[:groups]
+
+
+def first_rows(unit: int | bool | str, rows: Iterable[tuple[Code, ...]], most: int) -> list[tuple[Code, ...]]:
+    """The rows of a unit that a join keeps: the `most` smallest by (hash, row), equal rows each by itself."""
+    return sorted(rows, key=lambda row: (group_hash(unit, row), [_order(part) for part in row]))[:most]
 
 
 def _order(code: Code) -> tuple[bool, int, bytes]:

@@ -6,7 +6,9 @@ product never runs it on an owner's data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any, TypeAlias
 
@@ -45,11 +47,21 @@ class ReferenceEngine:
         rows = source.to_pylist() if isinstance(source, pa.Table) else list(source)
         self._tables[table.name], self._raw[table.name], self._stored = table, rows, None
 
+    def counted(self, table: Table) -> Table:
+        """A public table with its figures; a private one as it is."""
+        if table.protection is not None:
+            return table
+        rows = [row.values for row in import_rows(table, self._raw, self._tables)]
+        repeats = [(name, _most_frequent([row[name] for row in rows])) for name, _ in table.columns]
+        return replace(table, rows=max(1, len(rows)), repeats=tuple(repeats))
+
     def spelled(self, step: Pass) -> str:
         """What is run: the pass itself."""
         return repr(step)
 
-    def run(self, step: Pass, *, seconds: float | None = None) -> Exact[Cells]:
+    def run(
+        self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None
+    ) -> Exact[Cells]:
         """The result, sealed; whoever made the plan maps it with the right sensitivity."""
         cells = as_cells(step, self.result(step))
         neighbours = next(table.protection.neighbours for table in step.child.tables if table.protection)
@@ -64,6 +76,11 @@ class ReferenceEngine:
     def close(self) -> None:
         """Forget all rows."""
         self._tables, self._raw, self._stored = {}, {}, None
+
+
+def _most_frequent(codes: list[Code]) -> int:
+    """How often the most frequent code occurs, NULL aside; at least once."""
+    return max(Counter(code for code in codes if code is not None).values(), default=1)
 
 
 @singledispatch

@@ -8,6 +8,7 @@ from functools import singledispatch
 from typing import TypeAlias
 
 from dalenius.engines.canonical import Row as StoredRow
+from dalenius.engines.hashing import first_rows
 from dalenius.query.evaluation import evaluate
 from dalenius.query.expressions import Expression
 from dalenius.query.plan import (
@@ -74,16 +75,38 @@ def _(relation: Project, stored: Stored) -> list[Row]:
 @rows_of.register
 def _(relation: Join, stored: Stored) -> list[Row]:
     nothing = dict.fromkeys(relation.right.schema)
-    both = relation.left.private and relation.right.private
-    partners = _by_key(rows_of(relation.right, stored), [right for _, right in relation.on], both=both)
+    both = relation.of_units
+    left, right = (_joinable(side, relation, stored) for side in (relation.left, relation.right))
+    partners = _by_key(right, [right for _, right in relation.on], both=both)
     found = []
-    for row in rows_of(relation.left, stored):
+    for row in left:
         key = _join_key(row, [left for left, _ in relation.on], both=both)
         matches = partners.get(key, []) if None not in key[1] else []
         found += [Row(row.owner or other.owner, {**row.values, **other.values}) for other in matches]
         if not matches and relation.kind == "left":
             found.append(Row(row.owner, {**row.values, **nothing}))
     return found
+
+
+def _joinable(side: Relation, join: Join, stored: Stored) -> list[Row]:
+    """One side of a join; where units are joined, at most `join.most` rows of each."""
+    rows, names = rows_of(side, stored), list(side.schema)
+    if not join.of_units:
+        return rows
+    mine: dict[Owner, list[tuple[Code, ...]]] = {}
+    for row in rows:
+        mine.setdefault(row.owner, []).append(tuple(row.values[name] for name in names))
+    return [
+        Row(owner, dict(zip(names, values, strict=True)))
+        for owner, theirs in mine.items()
+        for values in _kept(owner, theirs, join.most)
+    ]
+
+
+def _kept(owner: Owner, rows: list[tuple[Code, ...]], most: int) -> list[tuple[Code, ...]]:
+    assert owner is not None
+    assert owner[1] is not None
+    return rows if len(rows) <= most else first_rows(owner[1], rows, most)
 
 
 JoinKey: TypeAlias = tuple[Owner, tuple[Code, ...]]

@@ -106,8 +106,16 @@ def _(node: Project) -> str:
 @told.register
 def _(node: Join) -> str:
     pairs = " and ".join(f"{written(left)} = {written(right)}" for left, right in node.on)
-    both = "the same unit" if node.left.private and node.right.private else ""
-    return f"{node.kind} join on {' and '.join(filter(None, [both, pairs]))}: stability 1"
+    both = "the same unit" if node.of_units else ""
+    bounds = f"with at most {node.most} rows of a unit from each side" if node.of_units else _matches(node)
+    return f"{node.kind} join on {' and '.join(filter(None, [both, pairs]))}, {bounds}: stability 1"
+
+
+def _matches(node: Join) -> str:
+    """How many public rows one row meets."""
+    found = node.fan_out
+    below = (node.right if node.right.private else node.left).fan_out
+    return "one row becomes any number" if not found or not below else f"one row becomes at most {found // below}"
 
 
 @told.register

@@ -11,17 +11,24 @@ Names are made by the binder, never by the analyst.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 from dalenius.query.calendar import EVERY
-from dalenius.query.expressions import Expression, Schema
+from dalenius.query.expressions import Column, Expression, Schema
 from dalenius.query.tables import EachRow, Most, Table
 from dalenius.query.types import Bool, Choice, Dated, Days, Domain, Moments, Number, Ranged, choice
 
 UNIT = "unit"
 """The engine's name of the unit column; names of other columns contain a dot."""
+
+JOIN_ROWS = 1_000
+"""How many rows of one unit each side of a join of two private relations keeps."""
+
+MOST_FAN_OUT = 10_000
+"""How many rows one row may turn into by joins; a question that allows more is refused."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +65,32 @@ class Relation:
         """How many rows one unit has at most, where that is known from the plan."""
         return None
 
+    @property
+    def fan_out(self) -> int | None:
+        """How many rows one row of a table may turn into at most; None where a public table was never counted.
+
+        It follows from the plan and from public tables alone, and bounds the work that one unit can cause.
+        """
+        return self.children[0].fan_out if self.children else 1
+
+    def repeats(self, column: str | None) -> int | None:
+        """How many rows of a public relation have the same value in `column` at most, NULL aside; of None, how many
+        rows it has. None where that is not known, and for private relations always."""
+        known: dict[str | None, int | None] = self.__dict__.setdefault("_repeats", {})
+        if column not in known:
+            known[column] = None if self.private else self._repeats_of(column)
+        return known[column]
+
+    def _repeats_of(self, column: str | None) -> int | None:
+        return None
+
 
 @dataclass(frozen=True)
 class Scan(Relation):
     """The rows of a table whose unit is not NULL, as codes: clamped, on the grid, unlisted categories NULL.
 
-    Columns are named `label.column`; the label tells two scans of one table apart.
+    Columns are named `label.column`; the label tells two scans of one table apart. Ids and keys of paths are no
+    columns: they are compared as they were written, neither clamped nor on a grid.
     Stability: 1; rows of one unit depend on that unit alone (along a key path, on the rows that match it).
     """
 
@@ -86,6 +113,9 @@ class Scan(Relation):
     def rows_of_unit(self) -> int | None:
         protection = self.table.protection
         return 1 if protection and isinstance(protection.unit, EachRow) else None
+
+    def _repeats_of(self, column: str | None) -> int | None:
+        return self.table.repeats_of(None if column is None else column.removeprefix(f"{self.label}."))
 
 
 @dataclass(frozen=True)
@@ -112,6 +142,9 @@ class Filter(Relation):
     def rows_of_unit(self) -> int | None:
         return self.child.rows_of_unit
 
+    def _repeats_of(self, column: str | None) -> int | None:
+        return self.child.repeats(column)
+
 
 @dataclass(frozen=True)
 class Project(Relation):
@@ -135,19 +168,30 @@ class Project(Relation):
     def rows_of_unit(self) -> int | None:
         return self.child.rows_of_unit
 
+    def _repeats_of(self, column: str | None) -> int | None:
+        term = dict(self.columns)[column] if column is not None else None
+        return self.child.repeats(term.name if isinstance(term, Column) else None)
+
 
 @dataclass(frozen=True)
 class Join(Relation):
     """Pairs of rows whose `on` expressions are equal (NULL equals nothing); two private sides also share the unit.
 
     `left` keeps rows of the left side that match nothing; then the right side must not be the only private one.
-    Stability: 1; a private pair depends on one unit and public rows, because the units of both sides are equal.
+
+    With bounds: of two private sides each first keeps at most `most` rows of each unit, those with the smallest pairs
+    (public hash of the unit and all columns of the row, the columns), so a unit has at most most^2 rows afterwards.
+    Equal rows are interchangeable, and no position enters. With a public side, one row turns into at most as many as
+    `matched` says.
+    Stability: 1; a private pair depends on one unit and public rows, because the units of both sides are equal and
+    what a side keeps of a unit depends on that unit's rows alone.
     """
 
     left: Relation
     right: Relation
     on: tuple[tuple[Expression, Expression], ...]
     kind: Literal["inner", "left"] = "inner"
+    most: int = JOIN_ROWS
 
     @property
     def schema(self) -> Schema:
@@ -159,6 +203,43 @@ class Join(Relation):
     @property
     def children(self) -> tuple[Relation, ...]:
         return (self.left, self.right)
+
+    @property
+    def of_units(self) -> bool:
+        """Whether both sides are private, so that units are joined."""
+        return self.left.private and self.right.private
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        if self.of_units:
+            return self._kept(self.left) * self._kept(self.right)
+        carrying, found = self._carried()
+        return product(carrying.rows_of_unit, found)
+
+    @property
+    def fan_out(self) -> int | None:
+        if not self.of_units:
+            carrying, found = self._carried()
+            return product(carrying.fan_out, found)
+        left, right = self.left.fan_out, self.right.fan_out
+        if left is None or right is None:
+            return None
+        return min(left * self._kept(self.right), right * self._kept(self.left))
+
+    def _kept(self, side: Relation) -> int:
+        """How many rows of a unit a private side has at most."""
+        return self.most if side.rows_of_unit is None else min(self.most, side.rows_of_unit)
+
+    def _carried(self) -> tuple[Relation, int | None]:
+        """The side whose rows are carried on, and how many rows of the other, a public one, each of them matches."""
+        if self.right.private:
+            return self.right, matched(self.left, [one for one, _ in self.on])
+        return self.left, matched(self.right, [other for _, other in self.on])
+
+    def _repeats_of(self, column: str | None) -> int | None:
+        if column is None or column in self.left.schema:
+            return product(self.left.repeats(column), matched(self.right, [other for _, other in self.on]))
+        return product(self.right.repeats(column), matched(self.left, [one for one, _ in self.on]))
 
 
 @dataclass(frozen=True)
@@ -210,8 +291,14 @@ class Union(Relation):
 
     @property
     def rows_of_unit(self) -> int | None:
-        counts = [part.rows_of_unit for part in self.parts]
-        return None if None in counts else sum(count for count in counts if count is not None)
+        return total_known([part.rows_of_unit for part in self.parts])
+
+    @property
+    def fan_out(self) -> int | None:
+        return total_known([part.fan_out for part in self.parts])
+
+    def _repeats_of(self, column: str | None) -> int | None:
+        return total_known([part.repeats(column) for part in self.parts])
 
 
 @dataclass(frozen=True)
@@ -274,6 +361,10 @@ class Group(Relation):
     @property
     def rows_of_unit(self) -> int | None:
         return least_known(self.child.rows_of_unit, combinations([expression.domain for _, expression in self.keys]))
+
+    @property
+    def fan_out(self) -> int | None:
+        return self.child.fan_out if self.keys else 1
 
 
 @dataclass(frozen=True)
@@ -415,6 +506,24 @@ def combinations(domains: list[Domain]) -> int | None:
             return None
         total *= domain.size
     return total
+
+
+def matched(public: Relation, terms: Sequence[Expression]) -> int | None:
+    """How many rows of a public relation have these terms equal to given values, at most: the most frequent value of
+    a column decides where a column is compared as it is, else the number of rows."""
+    bare = [public.repeats(term.name) for term in terms if isinstance(term, Column)]
+    return least_known(*bare, public.repeats(None))
+
+
+def product(one: int | None, other: int | None) -> int | None:
+    """The product of two bounds, if both are known."""
+    return None if one is None or other is None else one * other
+
+
+def total_known(bounds: Sequence[int | None]) -> int | None:
+    """The sum of bounds, if all of them are known."""
+    known = [bound for bound in bounds if bound is not None]
+    return sum(known) if len(known) == len(bounds) else None
 
 
 def least_known(*bounds: int | None) -> int | None:

@@ -13,7 +13,7 @@ from typing import NoReturn
 from dalenius.errors import QueryRefused, UnknownName
 from dalenius.query.expressions import Call, Column, Expression
 from dalenius.query.functions import call
-from dalenius.query.plan import Join, Relation, UnitFilter
+from dalenius.query.plan import MOST_FAN_OUT, Join, Relation, UnitFilter
 from dalenius.query.rendering import join_text, text
 from dalenius.query.scopes import PathKey, Scope, Setting, TheUnit, Visible, refuse_key, scanned
 from dalenius.query.syntax import Apply, Joined, Name, Select, Source, Subquery, TableName, Term, UnitsIn
@@ -110,6 +110,7 @@ def _joined(joined: Joined, setting: Setting, waiting: list[Term]) -> Scope:
         return _outer(joined, conditions, left, right, names=(first, second))
     names = _names(first, second, conditions, lost=None)
     relation = Join(left.relation, right.relation, tuple(conditions.on))
+    _check_fan_out(joined, relation)
     return filtered(Scope(relation, names), conditions.further)
 
 
@@ -125,6 +126,7 @@ def _outer(joined: Joined, conditions: _Conditions, left: Scope, right: Scope, *
             )
     kept = filtered(right, conditions.further)
     relation = Join(left.relation, kept.relation, tuple(conditions.on), "left")
+    _check_fan_out(joined, relation)
     return Scope(relation, _names(*names, conditions, lost=right))
 
 
@@ -287,6 +289,20 @@ def _check_units(joined: Joined, conditions: _Conditions, left: Scope, right: Sc
         raise QueryRefused(
             join_text(joined), rule="private tables are joined over their unit", instead=_link(joined, left, right)
         )
+
+
+def _check_fan_out(joined: Joined, relation: Join) -> None:
+    """Refuse joins by which one row could cause so much work that it decides whether there is an answer."""
+    found = relation.fan_out
+    if found is not None and found <= MOST_FAN_OUT:
+        return
+    many = "an unknown number of" if found is None else f"{found:,}"
+    raise QueryRefused(
+        join_text(joined),
+        rule=f"one row could turn into {many} rows, and at most {MOST_FAN_OUT:,} are allowed",
+        instead="Join on a column that is unique in the public table, written without a computation; "
+        "join public tables before private ones.",
+    )
 
 
 def _link(joined: Joined, left: Scope, right: Scope) -> str:

@@ -89,7 +89,11 @@ class Protection:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as a plan sees it. `protection` is None for a public table; `size` is a declared, public row count."""
+    """A table as a plan sees it. `protection` is None for a public table; `size` is a declared, public row count.
+
+    `rows` and `repeats` are counted when a public table is imported, and never for a private one: how many rows it
+    has, and for each column how often its most frequent value occurs. Joins are bounded by them.
+    """
 
     name: str
     columns: tuple[tuple[str, Domain], ...]
@@ -98,3 +102,13 @@ class Table:
     version: int = 1
     keys: tuple[str, ...] = ()
     """Columns of the source, declared or not, that other tables find their units by (`Via`); they are never shown."""
+    rows: int | None = None
+    repeats: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.protection is not None and (self.rows is not None or self.repeats):
+            raise InvalidParameter("rows", self.name, allowed="counted for public tables alone")
+
+    def repeats_of(self, column: str | None) -> int | None:
+        """How often the most frequent value of a column occurs in a public table, NULL aside; of None, its rows."""
+        return self.rows if column is None else dict(self.repeats).get(column, self.rows)

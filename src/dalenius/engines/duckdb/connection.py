@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -37,13 +38,18 @@ _LOCK = (
     "SET lock_configuration = true",
 )
 
+TICK = 0.5
+"""The seconds between two signs of life."""
+
 
 @dataclass(frozen=True)
 class Limits:
-    """What a query may use. A query that needs more memory fails: it may not write to disk."""
+    """What a query may use. A query that needs more memory fails, since it may not write to disk; one that needs more
+    time is stopped."""
 
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     memory: str = "4GB"
+    seconds: float = 3600
 
 
 class File:
@@ -104,8 +110,15 @@ class File:
         return {**_CLOSED, "threads": str(self._limits.threads), "memory_limit": self._limits.memory}
 
 
-def run(file: File, sql: str, *, seconds: float | None, log: Callable[[BaseException], object]) -> pa.Table:
-    """The result of a query, stopped after `seconds`.
+def run(
+    file: File,
+    sql: str,
+    *,
+    seconds: float,
+    log: Callable[[BaseException], object],
+    tick: Callable[[float], object] | None = None,
+) -> pa.Table:
+    """The result of a query, stopped after `seconds`; `tick` is called as time goes by, with the percent of rows done.
 
     Whatever goes wrong raises `WorkStopped` without the engine's words, which may quote rows; these go to `log`.
     An interrupt by the keyboard stops the query and stays an interrupt.
@@ -113,7 +126,7 @@ def run(file: File, sql: str, *, seconds: float | None, log: Callable[[BaseExcep
     interrupted = False
     try:
         with file.reading() as connection:
-            return _watched(connection, sql, seconds)
+            return _watched(connection, sql, seconds, tick)
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         log(error)
@@ -121,12 +134,16 @@ def run(file: File, sql: str, *, seconds: float | None, log: Callable[[BaseExcep
     raise KeyboardInterrupt if interrupted else WorkStopped
 
 
-def _watched(connection: duckdb.DuckDBPyConnection, sql: str, seconds: float | None) -> pa.Table:
+def _watched(
+    connection: duckdb.DuckDBPyConnection, sql: str, seconds: float, tick: Callable[[float], object] | None
+) -> pa.Table:
     """Run in a thread of its own, because DuckDB looks at no signals while it works."""
     with ThreadPoolExecutor(1, thread_name_prefix="dalenius-query") as worker:
-        work = worker.submit(lambda: connection.sql(sql).to_arrow_table())
+        work, ends = worker.submit(lambda: connection.sql(sql).to_arrow_table()), time.monotonic() + seconds
         try:
-            return work.result(seconds)
+            while tick and not wait([work], timeout=min(TICK, seconds)).done and time.monotonic() < ends:
+                tick(max(0.0, connection.query_progress()))
+            return work.result(max(0.0, ends - time.monotonic()))
         except BaseException:
             _stop(connection, work)
             raise

@@ -39,7 +39,8 @@ class DuckDBEngine:
         place = Path(tempfile.mkdtemp(prefix="dalenius-") if folder is None else folder)
         # At the latest with the process; an engine that nobody closed is no reason for a warning.
         self._delete = weakref.finalize(self, shutil.rmtree, place, ignore_errors=True) if folder is None else None
-        self._file, self._log = File(place / "tables.duckdb", limits or Limits()), log
+        self._limits = limits or Limits()
+        self._file, self._log = File(place / "tables.duckdb", self._limits), log
         self._tables = {table.name: table for table in tables}
         with self._file.writing() as connection:
             snapshots.prepare(connection)
@@ -62,13 +63,23 @@ class DuckDBEngine:
             instead="The owner's log says why; the reason may quote rows.",
         )
 
+    def counted(self, table: Table) -> Table:
+        """A public table with its figures; a private one as it is."""
+        if table.protection is not None:
+            return table
+        with self._file.writing() as connection:
+            return snapshots.counted(connection, table)
+
     def spelled(self, step: Pass) -> str:
         """The SQL of a pass; it depends on public facts alone."""
         return passes.spelled(step)
 
-    def run(self, step: Pass, *, seconds: float | None = None) -> Exact[Cells]:
-        """The result of a pass, sealed."""
-        table = run(self._file, self.spelled(step), seconds=seconds, log=self._log)
+    def run(
+        self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None
+    ) -> Exact[Cells]:
+        """The result of a pass, sealed; stopped after `seconds`, or the engine's own limit."""
+        limit = self._limits.seconds if seconds is None else seconds
+        table = run(self._file, self.spelled(step), seconds=limit, log=self._log, tick=tick)
         return Exact(cells(step, table), sensitivity=Sensitivity(), neighbours=neighbours(step))
 
     def close(self) -> None:

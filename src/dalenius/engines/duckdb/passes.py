@@ -15,7 +15,23 @@ from dalenius.engines.duckdb.expressions import quote
 from dalenius.engines.duckdb.hashes import folded, group_hash, key_number, mixed
 from dalenius.engines.duckdb.names import OWNER, text_number, text_rank, width
 from dalenius.engines.duckdb.relations import Rows, at_most, require_sum, rows, scaled
-from dalenius.query.plan import Aggregate, Bound, DistinctValues, Pass, Total, Values, combinations, least_known
+from dalenius.query.plan import (
+    Aggregate,
+    Bound,
+    Clamp,
+    DistinctValues,
+    Filter,
+    Group,
+    Pass,
+    Project,
+    Relation,
+    Scan,
+    Total,
+    UnitFilter,
+    Values,
+    combinations,
+    least_known,
+)
 from dalenius.query.types import Bool, Domain, Ranged
 
 
@@ -73,7 +89,7 @@ def _(step: Aggregate) -> str:
         if total.kind == "sum":
             require_sum(bound.child.schema[total.column or ""], bound.rows)
     steps = Steps(source.sql)
-    if bound.child.rows_of_unit == 1:
+    if one_row_each(bound.child):
         totals = [_of_one_row(total) for total in step.totals]
     else:
         grouping, gathered = [OWNER, *(part.column for part in keys)], _gathered(step)
@@ -121,6 +137,15 @@ def _(step: DistinctValues) -> str:
 
 
 # ---- bounding
+
+
+def one_row_each(relation: Relation) -> bool:
+    """Whether every unit has one row at most by the form of the plan alone, whatever its columns hold."""
+    if isinstance(relation, Filter | Project | Clamp | UnitFilter):
+        return one_row_each(relation.child)
+    if isinstance(relation, Group):
+        return not relation.keys
+    return isinstance(relation, Scan) and relation.rows_of_unit == 1
 
 
 def _keep(steps: Steps, bound: Bound, keys: Sequence[Part], columns: Sequence[str], *, rank: str) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 
 from dalenius.engines.duckdb.expressions import quote, spell
-from dalenius.engines.duckdb.names import OWNER, rows_table, stored, texts_table, width
+from dalenius.engines.duckdb.hashes import folded, group_hash, key_number, mixed
+from dalenius.engines.duckdb.names import OWNER, rows_table, stored, text_number, text_rank, texts_table, width
 from dalenius.errors import QueryRefused
 from dalenius.query.expressions import Column, Expression
 from dalenius.query.plan import (
@@ -84,8 +85,8 @@ def _(relation: Project) -> Rows:
 
 @rows.register
 def _(relation: Join) -> Rows:
-    left, right = rows(relation.left), rows(relation.right)
-    both = relation.left.private and relation.right.private
+    left, right = (_joinable(side, relation) for side in (relation.left, relation.right))
+    both = relation.of_units
     several = len(relation.populations) > 1 and both
     left_side = _side(left, relation.left, [one for one, _ in relation.on], several=several)
     right_side = _side(right, relation.right, [other for _, other in relation.on], several=several)
@@ -99,6 +100,56 @@ def _(relation: Join) -> Rows:
     joined = f"({left_side}) l {kind} ({right_side}) r ON {' AND '.join(conditions) or 'true'}"
     sql = f"SELECT {_list([*unit, *columns])} FROM {joined}"
     return Rows(sql, {**left.coded, **right.coded})
+
+
+def _joinable(side: Relation, join: Join) -> Rows:
+    """One side of a join, with at most `join.most` rows of each unit where units are joined."""
+    found = rows(side)
+    known = side.rows_of_unit
+    if not join.of_units or (known is not None and known <= join.most):
+        return found
+    return Rows(bounded_by_unit(found, side, join.most), found.coded)
+
+
+def bounded_by_unit(child: Rows, relation: Relation, most: int) -> str:
+    """At most so many rows of each unit, those with the smallest public hashes; few units have more, if any."""
+    # What was computed is kept for both uses; what is only read is read twice.
+    stored = "NOT MATERIALIZED" if is_plain(relation) else "MATERIALIZED"
+    columns = _list([OWNER, *(quote(name) for name in relation.schema)])
+    heavy = f"SELECT {OWNER} FROM side GROUP BY {OWNER} HAVING count(*) > {most}"
+    light = f"SELECT {columns} FROM side ANTI JOIN heavy USING ({OWNER})"
+    first = first_rows(f"SELECT {columns} FROM side SEMI JOIN heavy USING ({OWNER})", child, relation, most)
+    return f"WITH side AS {stored} ({child.sql}), heavy AS MATERIALIZED ({heavy}) {light} UNION ALL {first}"
+
+
+def first_rows(sql: str, child: Rows, relation: Relation, most: int) -> str:
+    """The rows of each unit with the smallest public hashes of (unit, row); equal hashes go by the columns."""
+    schema = relation.schema
+    unit = f"({OWNER}).id" if len(relation.populations) > 1 else OWNER
+    terms = [f"{folded(unit)} AS unit_number"] + [
+        f"{folded(quote(name), domain)} AS number{place}"
+        for place, (name, domain) in enumerate(schema.items())
+        if name not in child.coded
+    ]
+    numbered = f"SELECT *, {_list(terms)} FROM ({sql})"
+    numbers = [
+        text_number(quote(name)) if name in child.coded else mixed(f"number{place}")
+        for place, name in enumerate(schema)
+    ]
+    row_number = key_number(numbers) if numbers else "0"
+    hashed = f"SELECT *, {mixed('unit_number')} + 1 AS own, {row_number} AS row_number FROM ({numbered})"
+    ranks = [text_rank(quote(name)) if name in child.coded else quote(name) for name in schema]
+    order = _list([group_hash("own", "row_number"), *(f"{rank} NULLS LAST" for rank in ranks)])
+    columns = _list([OWNER, *(quote(name) for name in schema)])
+    place = f"row_number() OVER (PARTITION BY {OWNER} ORDER BY {order})"
+    return f"SELECT {columns} FROM ({hashed}) QUALIFY {place} <= {most}"
+
+
+def is_plain(relation: Relation) -> bool:
+    """Whether the rows are read from one table and changed row by row."""
+    if isinstance(relation, Filter | Project | Clamp):
+        return is_plain(relation.child)
+    return isinstance(relation, Scan)
 
 
 def _side(child: Rows, relation: Relation, on: Sequence[Expression], *, several: bool) -> str:

@@ -2,12 +2,17 @@
 
 The layout stands in `names`. Either the whole snapshot is written or nothing. An error names columns and types;
 numbers of rows only if the owner asks for counts; values never.
+
+How ids are told apart never depends on rows. The first table of a population decides by the type of its column: whole
+numbers stay numbers, texts (and all values of a CSV file) are texts. Later tables are brought to that kind: numbers
+become decimal texts; texts become numbers if every one is written plainly, else the import is refused. Keys of paths
+are brought to the kind of the parent's key, and one that does not fit matches nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn, TypeAlias
 
 import duckdb
@@ -23,7 +28,7 @@ from dalenius.query.types import Choice, Domain, Ranged, Text
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 Kind: TypeAlias = Literal["integer", "text", "row"]
-_WRITTEN_INTEGER = "^(0|-?[1-9][0-9]{0,17})$"
+_WRITTEN_INTEGER = "0|-?[1-9][0-9]{0,17}"
 _COPY = "content || '#' || copy"
 
 
@@ -31,6 +36,26 @@ def prepare(connection: Connection) -> None:
     """Make the schemas of an empty file."""
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {ROWS}; CREATE SCHEMA IF NOT EXISTS {TEXTS}")
     connection.execute("CREATE TABLE IF NOT EXISTS people (population VARCHAR PRIMARY KEY, kind VARCHAR)")
+    connection.execute("CREATE TABLE IF NOT EXISTS keys (key VARCHAR PRIMARY KEY, kind VARCHAR)")
+
+
+def counted(connection: Connection, table: Table) -> Table:
+    """A public table with the number of its rows, and of the rows with each column's most frequent value."""
+    assert table.protection is None
+    source = rows_table(table)
+    total = _figure(connection, f"SELECT count(*) FROM {source}")
+    repeats = [(name, _figure(connection, _most_frequent(stored(name), source))) for name, _ in table.columns]
+    return replace(table, rows=total, repeats=tuple(repeats))
+
+
+def _most_frequent(column: str, source: str) -> str:
+    return f"SELECT max(n) FROM (SELECT count(*) AS n FROM {source} WHERE {column} IS NOT NULL GROUP BY {column})"
+
+
+def _figure(connection: Connection, sql: str) -> int:
+    """A count, or 1 where there is nothing to count."""
+    row = connection.execute(sql).fetchone()
+    return max(1, row[0] or 1) if row else 1
 
 
 def write(connection: Connection, table: Table, source: Any, tables: Mapping[str, Table], *, counts: bool) -> None:
@@ -95,51 +120,46 @@ class Import:
     def _unit_chain(self, column: str) -> Chain:
         assert self.table.protection is not None
         source, population = self.columns[column], self.table.protection.population
-        kind = self._kind(population, source) or self._refuse_id(column)
-        self._record(population, kind)
-        return _id_chain(kind)
+        own = self._kind(column)
+        kind = self._recorded("people", population) or own
+        if kind == "row":
+            self._refuse_mixed(population)
+        if kind == "integer" and own == "text":
+            self._require(f"NOT ({_plain(source.column)})", SOURCE, f"some ids in {column!r} are not whole numbers, "
+                          f"by which other tables of {population!r} tell their units apart")  # fmt: skip
+        self._record("people", population, kind)
+        return _id_chain(kind, own)
 
     def _key_chain(self, column: str) -> Chain:
-        kind = self._kind(None, self.columns[column]) or self._refuse_id(column)
-        return _id_chain(kind)
+        kind = self._kind(column)
+        self._record("keys", _key_place(self.table, column), kind)
+        return _id_chain(kind, kind)
 
     def _via_chain(self, via: Via) -> Chain:
         """The child's key in the form in which the parent's key is stored."""
         parent = self.tables.get(via.table)
         if parent is None or parent.protection is None:
             self._refuse(f"there is no private table {via.table!r}", f"Import {via.table} first.")
-        if via.key in parent.keys:
-            return self._key_chain(via.column)
-        domain = dict(parent.columns).get(via.key)
-        if domain is None:
-            self._refuse(f"{via.table!r} was imported without the key {via.key!r}", "Declare it there as a key.")
-        return self._chain(via.column, domain)
+        kind = self._recorded("keys", _key_place(parent, via.key))
+        if kind is None:
+            self._refuse(f"{via.table!r} was imported without the key {via.key!r}", "List it there in keys=[...].")
+        return _id_chain(kind, self._kind(via.column))
 
-    def _kind(self, population: str | None, source: Source) -> Kind | None:
-        """How ids are told apart. Numbers in a file of texts are numbers if all of them are, or if the population's
-        are."""
-        if source.kind in INTEGERS:
-            return "integer"
-        if not source.text:
-            return None
-        if not source.written or self._recorded(population) == "text":
-            return "text"
-        other = f"{source.column} IS NOT NULL AND NOT regexp_matches({source.column}, '{_WRITTEN_INTEGER}')"
-        return "text" if self._number_of(other, SOURCE) else "integer"
+    def _kind(self, column: str) -> Kind:
+        """How the ids of a column are told apart, by its type alone."""
+        source = self.columns[column]
+        if source.kind not in INTEGERS and not source.text:
+            self._refuse_id(column)
+        return "integer" if source.kind in INTEGERS else "text"
 
-    def _recorded(self, population: str | None) -> str | None:
-        found = self.connection.execute("SELECT kind FROM people WHERE population = ?", [population]).fetchone()
+    def _recorded(self, where: Literal["people", "keys"], name: str) -> Kind | None:
+        name_column = "population" if where == "people" else "key"
+        found = self.connection.execute(f"SELECT kind FROM {where} WHERE {name_column} = ?", [name]).fetchone()
         return found[0] if found else None
 
-    def _record(self, population: str, kind: Kind) -> None:
-        before = self._recorded(population)
-        if before is None:
-            self.connection.execute("INSERT INTO people VALUES (?, ?)", [population, kind])
-        elif before != kind:
-            self._refuse(
-                f"its units are told apart by {kind} ids, those of other tables of {population!r} by {before} ids",
-                "Convert the column: all tables of a population name their units alike.",
-            )
+    def _record(self, where: Literal["people", "keys"], name: str, kind: Kind) -> None:
+        if self._recorded(where, name) is None:
+            self.connection.execute(f"INSERT INTO {where} VALUES (?, ?)", [name, kind])
 
     # ---- what is written
 
@@ -197,7 +217,10 @@ class Import:
     def _each_row(self) -> str:
         """Each row's id: the hash of what it holds, and how many equal rows were counted before it."""
         assert self.table.protection is not None
-        self._record(self.table.protection.population, "row")
+        population = self.table.protection.population
+        if self._recorded("people", population) not in (None, "row"):
+            self._refuse_mixed(population)
+        self._record("people", population, "row")
         parts = [
             f"coalesce(length({stored(name)}::VARCHAR) || ':' || {stored(name)}::VARCHAR, 'null')"
             for name, _ in self.table.columns
@@ -210,17 +233,8 @@ class Import:
         )
 
     def _pairs(self, via: Via) -> str:
-        """The units that own each key of the parent table."""
-        parent = self.tables[via.table]
-        if via.key in parent.keys:
-            return f"SELECT DISTINCT {stored_key(via.key)} AS via, {OWNER} FROM {rows_table(parent)}"
-        index = [name for name, _ in parent.columns].index(via.key)
-        if not isinstance(parent.columns[index][1], Text):
-            return f"SELECT DISTINCT {stored(via.key)} AS via, {OWNER} FROM {rows_table(parent)}"
-        return (
-            f"SELECT DISTINCT t.value AS via, {OWNER} FROM {rows_table(parent)} "
-            f"JOIN {texts_table(parent, index)} t ON {stored(via.key)} = t.code"
-        )
+        """The units that own each key of the parent table; keys are stored as they are, never clamped."""
+        return f"SELECT DISTINCT {stored_key(via.key)} AS via, {OWNER} FROM {rows_table(self.tables[via.table])}"
 
     # ---- what is refused
 
@@ -260,15 +274,32 @@ class Import:
         problem = f"column {column!r} holds {self.columns[column].type}, which names nobody"
         self._refuse(problem, "Ids are whole numbers or texts.")
 
+    def _refuse_mixed(self, population: str) -> NoReturn:
+        self._refuse(
+            f"other tables of {population!r} name their units in another way",
+            "Either each row is a unit, or all tables of a population name their units by an id.",
+        )
+
     def _refuse(self, problem: str, instead: str) -> NoReturn:
         raise DataMismatch(self.table.name, problem=problem, instead=instead)
 
 
-def _id_chain(kind: Kind) -> Chain:
-    """Whole numbers stay numbers below 2^63 in size; texts become the number that stands for them."""
+def _id_chain(kind: Kind, own: Kind) -> Chain:
+    """Ids of a column of kind `own` as `kind`: whole numbers below 2^63 in size stay numbers, and what is no such
+    number becomes NULL; texts become the number that stands for them."""
     if kind == "integer":
-        return [lambda column: f"TRY_CAST({column} AS BIGINT)"]
+        number = lambda column: f"TRY_CAST({column} AS BIGINT)"  # noqa: E731
+        return [number if own == "integer" else lambda column: f"CASE WHEN {_plain(column)} THEN {number(column)} END"]
     return [text, lambda column: f"CASE WHEN {column} IS NOT NULL THEN {identity(column)} END"]
+
+
+def _plain(column: str) -> str:
+    """Whether a text is a whole number as everybody writes it: no sign of plus, no zeros before it, no spaces."""
+    return f"regexp_full_match({column}::VARCHAR, '{_WRITTEN_INTEGER}')"
+
+
+def _key_place(table: Table, key: str) -> str:
+    return f"{rows_table(table)}.{stored_key(key)}"
 
 
 def _chained(terms: Sequence[tuple[str, str, Chain]], source: str) -> str:
