@@ -53,6 +53,8 @@ LABS = Table(
 CITIES_TABLE = Table(
     "cities",
     (("city", CITIES), ("region", Category("east", "west", "north")), ("inhabitants", Int(0, 10_000_000))),
+    rows=3,
+    repeats=(("city", 1), ("region", 1), ("inhabitants", 1)),
 )
 
 DOCTORS = Table(

@@ -100,6 +100,8 @@ def weight(relation: Relation, heavy: dict[str, int]) -> int:
     if isinstance(relation, Scan):
         return heavy.get(relation.table.name, 0) + 40 if relation.table.protection else 12
     weights = [weight(child, heavy) for child in relation.children]
+    if isinstance(relation, Join) and relation.of_units:
+        weights = [min(weight, relation.most) for weight in weights]
     return weights[0] * weights[1] if isinstance(relation, Join) else sum(weights)
 
 
@@ -111,7 +113,7 @@ def nodes(plan: Generated) -> set[str]:
         node = waiting.pop()
         waiting += node.children
         found.add(type(node).__name__)
-        if isinstance(node, Join) and node.left.private and node.right.private:
+        if isinstance(node, Join) and node.of_units:
             found.add("private join")
     return found
 

@@ -46,6 +46,8 @@ TEXTS += ("2024-02-29", "12.5", "-7", "true", "1970-01-01 00:00:01")
 PEOPLE = ("1", "01", "1.0", " 1", "one", "One", "é", "e\u0301", "null", "🙂", "2", "3", "4", "5", "6")
 TWIN = 3
 """The person whose id a hurtful member of the staff has too: they are two units all the same."""
+PLACES = 9
+"""The rows of the public table."""
 HEAVY = 10_000
 """The rows of a hurtful unit."""
 
@@ -131,7 +133,7 @@ def world(seed: int) -> World:
         Table("places", (
             ("city", city), ("region", Category("north", "south", nullable=next(take))),
             ("size", Int(0, 10**6, nullable=next(take))), ("age", shared["age"]), ("icd", Text()),
-        ), size=9),
+        ), size=PLACES, rows=PLACES),
     ]  # fmt: skip
     return World(seed, {table.name: table for table in tables}, texts)
 
@@ -142,7 +144,8 @@ def _table(
     most = Most(rows=random.choice([1, 2, 3, 20]), groups=random.choice([1, 2, 5]))
     stated = not isinstance(unit, EachRow) or random.random() < 0.7
     protection = Protection(population, unit, neighbours, most if stated else None)
-    return Table(name, tuple(columns.items()), protection)
+    keys = ("number",) if name == "orders" else ()
+    return Table(name, tuple(columns.items()), protection, keys=keys)
 
 
 def _neighbours(random: Random) -> Neighbours:
@@ -240,10 +243,11 @@ def _kind(domain: Domain) -> Literal["number", "date", "moment", "bool", "choice
 def small_database(world: World, seed: object, *, least: int = 0, most: int = 60) -> Database:
     """A few dozen rows: duplicates, NULL units, units with equal ids in two populations, shared and dangling keys."""
     random = Random(f"database {world.seed} {seed}")
-    return {
+    found = {
         name: _with_duplicates([_row(world, table, random) for _ in range(random.randint(least, most))], random)
         for name, table in world.tables.items()
     }
+    return {**found, "places": found["places"][-PLACES:]}
 
 
 def _with_duplicates(rows: list[RawRow], random: Random) -> list[RawRow]:

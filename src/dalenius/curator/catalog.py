@@ -174,13 +174,14 @@ class Catalog:
         return Via(column, name, column)
 
     def _require_path(self, population: str, unit: Via) -> None:
-        """A path leads through a private table of the same population, by a column that it declares."""
+        """A path leads through a private table of the same population, by a column that it lists among its keys: keys
+        are stored as they are, while a declared column is clamped, which would make strangers' keys equal."""
         table = self.table(unit.table)
         if table.protection is None or table.protection.population != population:
             raise InvalidParameter("unit", str(unit), allowed=f"a path through a table of {population}")
         if isinstance(table.protection.unit, EachRow):
             raise InvalidParameter("unit", str(unit), allowed="a path to a table whose unit has a name")
-        if unit.key not in {**dict(table.columns), **dict.fromkeys(table.keys)}:
+        if unit.key not in table.keys:
             raise InvalidParameter(
                 "key", unit.key, allowed=f"a key of {table.name}", hint=f"Add {table.name} with keys=[{unit.key!r}]."
             )

@@ -26,6 +26,8 @@ DEFAULT_SHARE = Fraction(1, 100)
 LARGE_EPSILON = 10
 _ERROR = re.compile(r"\s*(?:±|\+/-|\+-)?\s*([^\s%]+)\s*(%?)\s*(?:at\s+(\S+)\s*)?")
 _HALVINGS, _REFINEMENTS = 60, 10
+WORTH_ASKING = 30
+"""Halvings of the whole budget to the least share that an error is turned into: a billionth."""
 
 
 @dataclass(frozen=True)
@@ -113,18 +115,26 @@ def bought(people: Iterable[Population], *, epsilon: Number | None, share: Numbe
     return {each.name: each.rectangle.part(share=size) for each in people}
 
 
-def cheapest(suffices: Callable[[Fraction], bool]) -> Fraction | None:
+def cheapest(suffices: Callable[[Fraction], bool], *, halvings: int = _HALVINGS) -> Fraction | None:
     """The least share that suffices, to a thousandth of itself; None where the whole budget does not.
 
-    `suffices` must stay true once it is true for a smaller share.
+    So many `halvings` of the whole budget are as little as is looked at. `suffices` must stay true once it is true
+    for a smaller share; it is asked about log2(halvings) + 13 times.
     """
-    enough = Fraction(1)
-    if not suffices(enough):
+    if not suffices(Fraction(1)):
         return None
-    for _ in range(_HALVINGS):
-        if not suffices(enough / 2):
-            break
-        enough /= 2
+    least = Fraction(1, 2**halvings)
+    if suffices(least):
+        return least
+    few, many = 0, halvings  # halvings that leave enough, and too little
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (middle, many) if suffices(Fraction(1, 2**middle)) else (few, middle)
+    return _refined(suffices, Fraction(1, 2**few))
+
+
+def _refined(suffices: Callable[[Fraction], bool], enough: Fraction) -> Fraction:
+    """The least share that suffices, between one that does and its half, which does not."""
     short = enough / 2
     for _ in range(_REFINEMENTS):
         middle = (enough + short) / 2

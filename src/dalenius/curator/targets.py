@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from dalenius.curator.prices import Offer, Target, cheapest
+from dalenius.curator.prices import WORTH_ASKING, Offer, Target, cheapest
 from dalenius.errors import InvalidParameter
 from dalenius.query.estimates import COUNTS
 from dalenius.query.expectations import ExpectedError
@@ -17,7 +17,9 @@ Errors = Mapping[str, ExpectedError]
 def least_share(
     question: Question, offer: Offer, size: int | None, errors_at: Callable[[Fraction], Errors]
 ) -> Fraction:
-    """The least share at which the expected error of every column is within its target."""
+    """The least share at which the expected error of every column is within its target, and at least a billionth:
+    a target as wide as the column's range takes no noise off.
+    """
     limits = _limits(question, offer, size)
     _require_size(limits, errors_at(Fraction(1)), size)
 
@@ -28,7 +30,7 @@ def least_share(
             return False
         return all(_reached(errors[name], most, size) for name, most in limits.items())
 
-    share = cheapest(suffices)
+    share = cheapest(suffices, halvings=WORTH_ASKING)
     if share is None:
         raise InvalidParameter(
             "error",

@@ -46,7 +46,10 @@ def canonical(domain: Domain, raw: Any) -> Code:
 
 
 def unit_code(raw: Any) -> Code:
-    """The id of a unit: whole numbers stay numbers, everything else is NFC text; NULL belongs to nobody."""
+    """The id of a unit: whole numbers stay numbers, everything else is NFC text; NULL belongs to nobody.
+
+    Here the ids of a population, and both ends of a path, have one type; an engine brings them to one kind.
+    """
     if raw is None or _is_nan(raw):
         return None
     if isinstance(raw, int) and not isinstance(raw, bool):
@@ -75,7 +78,7 @@ def owners(table: Table, raw: RawRows, tables: Mapping[str, Table]) -> list[list
         codes = [unit_code(row.get(unit.column)) for row in rows]
         return [[] if code is None else [code] for code in codes]
     matches = _owners_by_key(unit, raw, tables)
-    keys = [_key_code(unit, row.get(unit.column), tables) for row in rows]
+    keys = [unit_code(row.get(unit.column)) for row in rows]
     return [[] if key is None else matches.get(key, []) for key in keys]
 
 
@@ -102,18 +105,12 @@ def _content(domain: Domain, raw: Any) -> str:
 
 
 def _owners_by_key(via: Via, raw: RawRows, tables: Mapping[str, Table]) -> dict[Code, list[Code]]:
+    """The units behind each key of a parent table. Keys are compared like ids: as they are, never clamped."""
     parent = tables[via.table]
     found: dict[Code, dict[Code, None]] = {}
     for row, units in zip(raw[via.table], owners(parent, raw, tables), strict=True):
-        found.setdefault(_key_code(via, row.get(via.key), tables), {}).update(dict.fromkeys(units))
+        found.setdefault(unit_code(row.get(via.key)), {}).update(dict.fromkeys(units))
     return {code: list(units) for code, units in found.items()}
-
-
-def _key_code(via: Via, raw: Any, tables: Mapping[str, Table]) -> Code:
-    """The key of a path as it is compared: as the parent declares the column, or like an id."""
-    parent = tables[via.table]
-    domain = None if via.key in parent.keys else dict(parent.columns).get(via.key)
-    return unit_code(raw) if domain is None else canonical(domain, raw)
 
 
 def _ranged(domain: Ranged, raw: Any) -> Code:

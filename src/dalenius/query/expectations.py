@@ -17,13 +17,14 @@ from dalenius.query.estimates import COUNTS, LEVEL, numeric, span, step, unit
 from dalenius.query.moments import Axis
 from dalenius.query.questions import Statistic
 from dalenius.query.released import number
-from dalenius.query.spreads import Floats, spread
+from dalenius.query.spreads import Floats, shape_of, spread, variance
 from dalenius.query.types import Domain
 from dalenius.randomness.laws import NoiseLaw
 
 _MANY = 10**12  # rows of a group so large that only the leading term of an error is left
 _POINTS = 200
 _NEAR_BOUND = 0.8
+_SMOOTH = 20  # standard deviations from which on the steps of integer noise hardly show
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,15 @@ class ExpectedError:
     `fixed` is the error itself where it does not depend on the size, in the user's units and exact.
     """
 
-    text: str
+    said: str | Callable[[], str] = field(repr=False, compare=False)
     level: Fraction
     fixed: Any = None
     curve: Callable[[int], float] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """What people read; a curve is followed only when somebody reads it."""
+        return self.said if isinstance(self.said, str) else self.said()
 
     def at(self, size: int) -> float:
         """The error in a group of this many rows: of a quantile as a share of the group, else in the user's units."""
@@ -76,7 +82,7 @@ def expected(
     if kind in ("mode", "quantile"):
         return ExpectedError("no figure", level, fixed=float("nan"))
     curve = partial(_typical, kind, laws, domains, level)
-    return ExpectedError(f"about ± {figure(curve(_MANY) * _MANY)} / n, for large n", level, curve=curve)
+    return ExpectedError(lambda: f"about ± {figure(curve(_MANY) * _MANY)} / n, for large n", level, curve=curve)
 
 
 def _fixed(law: NoiseLaw, worth: Fraction, level: Fraction) -> ExpectedError:
@@ -122,6 +128,18 @@ def _mean_error_at(place: float, size: int, laws: Sequence[NoiseLaw], axis: Axis
 @lru_cache(maxsize=256)
 def _points(law: NoiseLaw) -> Floats:
     """Equally likely values of the noise."""
+    size = variance(law) ** 0.5
+    shape = shape_of(law)
+    return np.round(_standard(shape) * size) if size >= _SMOOTH else _quantiles(law)
+
+
+@lru_cache(maxsize=16)
+def _standard(shape: NoiseLaw) -> Floats:
+    """Equally likely values of large noise, in standard deviations: its integer steps no longer show."""
+    return _quantiles(shape) / variance(shape) ** 0.5
+
+
+def _quantiles(law: NoiseLaw) -> Floats:
     half = [law.quantile(Fraction(2 * place + 1, 2 * _POINTS), two_sided=False) for place in range(_POINTS // 2)]
     return np.array([-value for value in half] + half[::-1], dtype=np.float64)
 

@@ -123,7 +123,7 @@ class Priced:
 def _of_size(error: ExpectedError, size: int) -> ExpectedError:
     if error.curve is None:
         return error
-    return replace(error, text=f"± {error.at(size):.6g} in a group of {size} rows")
+    return replace(error, said=f"± {error.at(size):.6g} in a group of {size} rows")
 
 
 def _law(mechanism: object) -> NoiseLaw | None:

@@ -20,6 +20,7 @@ Floats: TypeAlias = NDArray[np.float64]
 _FINE = 1 << 20  # a scale at which the steps of the integer noise no longer show
 _TERMS = (1, 2, 3, 4, 6, 12)
 _HALVINGS = 36
+_NONE = 1e-300  # a variance that counts as none
 _BLUR = 0.3  # a part of this variance, in squared steps of another, blurs that one's steps
 
 
@@ -31,20 +32,20 @@ def spread(laws: Sequence[NoiseLaw], weights: Sequence[Floats], *, level: Fracti
     unless other parts blur the steps of the largest one. The tests hold it against exact convolutions: at levels from
     80 % to 95 % the chance of exceeding t is at most 1.1 (1 - level), at 99 % at most 1.2 (1 - level).
     """
-    sizes, deviations = [np.abs(weight) for weight in weights], [variance(law) ** 0.5 for law in laws]
-    parts = [(size * deviation) ** 2 for size, deviation in zip(sizes, deviations, strict=True)]
-    total = np.maximum(np.sum(parts, axis=0), 1e-300)
-    excess = np.sum([part * part * _excess(law) for law, part in zip(laws, parts, strict=True)], axis=0) / total**2
+    sizes, variances = np.abs(np.array(weights)), np.array([variance(law) for law in laws])
+    parts = sizes * sizes * variances[:, None]
+    total = np.maximum(parts.sum(axis=0), _NONE)
+    shares = parts / total  # squared only now: the square of a tiny total would be zero
+    excess = np.array([_excess(law) for law in laws]) @ (shares * shares)
     bends, heights = _heights(level)
     return np.asarray(np.sqrt(total) * np.interp(excess, bends, heights) + _step(sizes, parts) / 2)
 
 
-def _step(sizes: Sequence[Floats], parts: Sequence[Floats]) -> Floats:
+def _step(sizes: Floats, parts: Floats) -> Floats:
     """The steps that show in the sum: those of its largest part, or of a finer part that blurs them."""
-    largest = np.argmax(parts, axis=0)
-    coarse = np.take_along_axis(np.stack(sizes), largest[None], axis=0)[0]
-    blurs = [np.where(part >= _BLUR * coarse * coarse, size, coarse) for size, part in zip(sizes, parts, strict=True)]
-    return np.asarray(np.minimum(np.min(blurs, axis=0), coarse))
+    coarse = sizes[parts.argmax(axis=0), np.arange(sizes.shape[1])]
+    blurs = np.where(parts >= _BLUR * coarse * coarse, sizes, coarse)
+    return np.asarray(np.minimum(blurs.min(axis=0), coarse))
 
 
 def agreeing(
@@ -92,10 +93,23 @@ def _excess(law: NoiseLaw) -> float:
     return 3.0
 
 
+_GAUSSIAN = DiscreteGaussianLaw(_FINE * _FINE)
+
+
+def shape_of(law: NoiseLaw) -> NoiseLaw:
+    """A law of the same shape, so wide that its integer steps do not show."""
+    match law:
+        case DiscreteGaussianLaw():
+            return _GAUSSIAN
+        case LaplaceSumLaw():
+            return LaplaceSumLaw(Fraction(_FINE), law.terms)
+    return DiscreteLaplaceLaw(Fraction(_FINE))
+
+
 @lru_cache(maxsize=64)
 def _heights(level: Fraction) -> tuple[Floats, Floats]:
     """Excess kurtosis, rising from zero, and the quantile of |Z| in standard deviations that goes with it."""
-    points = [(0.0, DiscreteGaussianLaw(_FINE * _FINE).quantile(1 - level) / _FINE)]
+    points = [(0.0, _GAUSSIAN.quantile(1 - level) / _FINE)]
     for terms in reversed(_TERMS):
         law = LaplaceSumLaw(Fraction(_FINE), terms) if terms > 1 else DiscreteLaplaceLaw(Fraction(_FINE))
         points.append((3 / terms, law.quantile(1 - level) / _FINE / float(np.sqrt(2 * terms))))

@@ -51,7 +51,7 @@ def test_declared_types_become_plan_domains() -> None:
 
 @pytest.mark.parametrize("arrow", ["->", "→", " -> ", "  →  "])
 def test_a_path_is_read_and_checked(arrow: str) -> None:
-    catalog = added(clinic(), "orders", columns={"order_id": Int(1, 10**6)}, unit="customer_id")
+    catalog = added(clinic(), "orders", columns={}, keys=["order_id"], unit="customer_id")
     lines = added(catalog, "lines", unit=f"order_id{arrow}orders.customer_id").table("lines")
     assert lines.protection
     assert lines.protection.unit == Via("order_id", "orders", "order_id")
@@ -71,17 +71,23 @@ def test_a_path_is_read_and_checked(arrow: str) -> None:
     ],
 )  # fmt: skip
 def test_a_unit_that_leads_nowhere_is_refused(unit: Any) -> None:
-    catalog = added(clinic(), "orders", columns={"order_id": Int(1, 10**6)}, unit="customer_id")
+    catalog = added(clinic(), "orders", columns={}, keys=["order_id"], unit="customer_id")
     catalog = added(catalog, "places", columns={"place": Text()}, population=None, unit=None, most=None, public=True)
     catalog = catalog.with_population("doctors", budget=Budget(1), neighbours="add_remove")
-    catalog = added(catalog, "staff", columns={"order_id": Int(1, 10**6)}, population="doctors", unit="doctor_id")
+    catalog = added(catalog, "staff", keys=["order_id"], population="doctors", unit="doctor_id")
     with pytest.raises(InvalidParameter):
         added(catalog, "lines", unit=unit)
 
 
-def test_a_path_may_follow_a_path() -> None:
+def test_a_path_leads_through_keys_and_not_through_declared_columns_which_are_clamped() -> None:
     catalog = added(clinic(), "orders", columns={"order_id": Int(1, 9)}, unit="customer_id")
-    catalog = added(catalog, "lines", columns={"line_id": Int(1, 9)}, unit="order_id -> orders.customer_id")
+    with pytest.raises(InvalidParameter, match=r"keys=\['order_id'\]"):
+        added(catalog, "lines", unit="order_id -> orders.customer_id")
+
+
+def test_a_path_may_follow_a_path() -> None:
+    catalog = added(clinic(), "orders", columns={"order_id": Int(1, 9)}, keys=["order_id"], unit="customer_id")
+    catalog = added(catalog, "lines", keys=["line_id"], unit="order_id -> orders.customer_id")
     notes = added(catalog, "notes", unit=Via("line_id", "lines", key="line_id")).table("notes")
     assert notes.protection
     assert notes.protection.unit == Via("line_id", "lines", "line_id")

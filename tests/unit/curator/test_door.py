@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dalenius.accounting.amounts import Amount
-from dalenius.curator.door import Door, Payer
+from dalenius.curator.door import Door, Payer, allowance, measured
 from dalenius.curator.ledger import Account, MemoryLedger
 from dalenius.curator.log import OwnerLog
 from dalenius.errors import BudgetExceeded, NeighbourMismatch, QueryRefused, WorkStopped
@@ -108,7 +108,7 @@ class AnswersFirst(Door):
     """Planted bug: it reads the data, and charges afterwards."""
 
     def answer(self, priced: Any, payer: Any, finished: Any) -> Any:
-        shaped = self._released(priced, payer)
+        shaped = measured(priced, self.engine, allowance(priced, payer.neighbours))
         charges = {payer.accounts[name]: amount for name, amount in priced.charge.items()}
         return finished(shaped, self.ledger.reserve(charges, question="", who=payer.who))
 

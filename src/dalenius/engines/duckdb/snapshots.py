@@ -28,7 +28,7 @@ from dalenius.query.types import Choice, Domain, Ranged, Text
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 Kind: TypeAlias = Literal["integer", "text", "row"]
-_WRITTEN_INTEGER = "0|-?[1-9][0-9]{0,17}"
+_WRITTEN_INTEGER = "0|-?[1-9][0-9]{0,18}"
 _COPY = "content || '#' || copy"
 
 
@@ -287,15 +287,21 @@ class Import:
 def _id_chain(kind: Kind, own: Kind) -> Chain:
     """Ids of a column of kind `own` as `kind`: whole numbers below 2^63 in size stay numbers, and what is no such
     number becomes NULL; texts become the number that stands for them."""
+    if kind == "integer" and own == "integer":
+        return [_number]
     if kind == "integer":
-        number = lambda column: f"TRY_CAST({column} AS BIGINT)"  # noqa: E731
-        return [number if own == "integer" else lambda column: f"CASE WHEN {_plain(column)} THEN {number(column)} END"]
+        return [lambda column: f"CASE WHEN {_plain(column)} THEN {_number(column)} END"]
     return [text, lambda column: f"CASE WHEN {column} IS NOT NULL THEN {identity(column)} END"]
+
+
+def _number(column: str) -> str:
+    return f"TRY_CAST({column} AS BIGINT)"
 
 
 def _plain(column: str) -> str:
     """Whether a text is a whole number as everybody writes it: no sign of plus, no zeros before it, no spaces."""
-    return f"regexp_full_match({column}::VARCHAR, '{_WRITTEN_INTEGER}')"
+    written = f"regexp_full_match({column}::VARCHAR, '{_WRITTEN_INTEGER}')"
+    return f"({written} AND {_number(column)} IS NOT NULL)"
 
 
 def _key_place(table: Table, key: str) -> str:

@@ -1,0 +1,95 @@
+"""Joins of private tables keep so many rows of each unit, chosen by the public hash and never by position."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from dalenius.engines.duckdb import passes
+from dalenius.engines.duckdb.engine import DuckDBEngine
+from dalenius.engines.reference import ReferenceEngine
+from dalenius.query.expressions import Column, Literal
+from dalenius.query.plan import JOIN_ROWS, Distinct, Filter, Group, Join, Project, Scan, Total, UnitFilter, UnitTotal
+from dalenius.query.tables import EachRow
+from dalenius.query.types import Bool, Int, Number, Text
+from duckdb_tables import aggregate, engine_with, exact, private
+
+VISITS = private("v", {"x": Int(0, 10**6), "t": Text(), "b": Bool(nullable=True)})
+SCAN, AGAIN = Scan(VISITS, "v"), Scan(VISITS, "w")
+HEAVY = 10_000
+
+
+def rows(*units: tuple[int, int]) -> pa.Table:
+    """So many different rows of each of these units, in a mixed order."""
+    made = [(unit, place, f"t{place % 7}", (True, False, None)[place % 3]) for unit, n in units for place in range(n)]
+    Random(len(made)).shuffle(made)
+    return pa.table(dict(zip(["id", "x", "t", "b"], map(list, zip(*made, strict=True)), strict=True)))
+
+
+def joined_rows(engine: DuckDBEngine, join: Join) -> int:
+    """How many rows a join has."""
+    ((count,),) = exact(engine, aggregate(join, [Total("rows")], rows=2**40)).values()
+    return count
+
+
+def test_a_unit_with_ten_thousand_rows_on_both_sides_has_a_million_pairs_and_changes_nobody_elses() -> None:
+    light = [(2, 30), (3, 1)]
+    with_it, without = (engine_with((VISITS, rows(*units))) for units in ([(1, HEAVY), *light], light))
+    assert joined_rows(without, Join(SCAN, AGAIN, ())) == 30**2 + 1
+    assert joined_rows(with_it, Join(SCAN, AGAIN, ())) == 30**2 + 1 + JOIN_ROWS**2
+    with_it.close()
+    without.close()
+
+
+@pytest.mark.parametrize("kind", ["inner", "left"])
+def test_which_rows_stay_depends_on_neither_their_order_nor_other_units(kind: str) -> None:
+    on = ((Column(Int(0, 10**6), "v.x"), Column(Int(0, 10**6), "w.x")),)
+    step = aggregate(Join(SCAN, AGAIN, on, kind, most=5), [Total("rows"), Total("sum", "v.x")], keys=("v.t",))  # type: ignore[arg-type]
+    source = rows((1, 200), (2, 4), (3, 6))
+    mixed = source.take(Random(1).sample(range(source.num_rows), source.num_rows))
+    alone = [exact(engine_with((VISITS, rows((unit, n)))), step) for unit, n in ((1, 200), (2, 4), (3, 6))]
+    together, reordered = (exact(engine_with((VISITS, each)), step) for each in (source, mixed))
+    assert together == reordered == summed(alone)
+    reference = ReferenceEngine([VISITS], {"v": mixed.to_pylist()})
+    assert {key: tuple(totals) for key, totals in reference.result(step).items()} == together
+
+
+def summed(parts: list) -> dict:
+    """Totals of all parts, key by key."""
+    keys = {key for part in parts for key in part}
+    return {key: tuple(map(sum, zip(*(part[key] for part in parts if key in part), strict=True))) for key in keys}
+
+
+def test_equal_rows_are_kept_each_by_itself() -> None:
+    source = pa.table({"id": [1] * 9, "x": [4] * 9, "t": ["a"] * 9, "b": [None] * 9}).cast(rows((1, 3)).schema)
+    engine = engine_with((VISITS, source))
+    assert joined_rows(engine, Join(SCAN, AGAIN, (), most=4)) == 16
+    engine.close()
+
+
+def test_tables_without_columns_are_bounded_too() -> None:
+    table = private("n", {})
+    engine = engine_with((table, {"id": [1] * 9 + [2]}))
+    assert joined_rows(engine, Join(Scan(table, "a"), Scan(table, "b"), (), most=3)) == 10
+    engine.close()
+
+
+def test_nothing_is_hashed_where_a_unit_cannot_have_more_rows() -> None:
+    total = UnitTotal("count", None, 5, Number(False, 1, 5))
+    grouped = Group(SCAN, (), (("d.0", total),))
+    assert "QUALIFY" not in passes.spelled(aggregate(Join(grouped, grouped, ()), [Total("units")]))
+    assert "QUALIFY" in passes.spelled(aggregate(Join(grouped, AGAIN, ()), [Total("units")]))
+
+
+def test_rows_are_taken_for_one_per_unit_by_the_form_of_the_plan_alone() -> None:
+    each = Scan(private("e", {"x": Int(0, 9)}, unit=EachRow()), "e")
+    total = UnitTotal("count", None, 5, Number(False, 1, 5))
+    yes = Literal(Bool(), True)
+    for one in (each, Group(SCAN, (), (("d.0", total),))):
+        assert passes.one_row_each(Filter(UnitFilter(Project(one, ()), SCAN), yes))
+    single = Project(SCAN, (("d.1", Literal(Int(3, 3), 3)),))
+    assert Distinct(single).rows_of_unit == 1
+    for many in (Distinct(single), Group(SCAN, single.columns, ()), SCAN, Join(each, each, ())):
+        assert not passes.one_row_each(many)

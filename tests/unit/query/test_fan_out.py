@@ -1,0 +1,120 @@
+"""How many rows one row may turn into is a public figure, and a question that allows too many is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from binding import ask, below
+from clinic_tables import TABLES as CLINIC
+from dalenius.errors import InvalidParameter, QueryRefused
+from dalenius.query.plan import JOIN_ROWS, MOST_FAN_OUT, Relation
+from dalenius.query.tables import Table
+
+
+def cities(rows: int | None, **repeats: int) -> dict[str, Table]:
+    """The clinic, with a table of cities that has these figures."""
+    return {**CLINIC, "cities": replace(CLINIC["cities"], rows=rows, repeats=tuple(repeats.items()))}
+
+
+def plan(source: str, tables: dict[str, Table] | None = None) -> Relation:
+    return below(ask(f"SELECT COUNT(*) FROM {source}", tables=tables))
+
+
+def fan_out(source: str, tables: dict[str, Table] | None = None) -> int | None:
+    return plan(source, tables).fan_out
+
+
+def test_a_row_matches_as_many_public_rows_as_its_most_frequent_value_has() -> None:
+    tables = cities(90, city=4, region=30)
+    assert fan_out("visits v JOIN cities c ON v.city = c.city", tables) == 4
+    assert fan_out("visits v LEFT JOIN cities c ON v.city = c.region", tables) == 30
+    assert fan_out("visits v JOIN cities c ON v.city = c.region AND v.city = c.city", tables) == 4
+    assert fan_out("visits v JOIN cities c ON v.age = c.inhabitants", tables) == 90
+
+
+@pytest.mark.parametrize("on", ["v.age * 0 = c.inhabitants * 0", "LOWER(v.city) = LOWER(c.city)"])
+def test_where_the_public_column_is_computed_every_row_may_match(on: str) -> None:
+    assert fan_out(f"visits v JOIN cities c ON {on}", cities(90, city=1, inhabitants=1)) == 90
+
+
+def test_the_figure_is_seen_through_filters_and_renamed_columns() -> None:
+    tables = cities(90, city=4)
+    inner = "(SELECT city AS town, inhabitants + 1 AS many FROM cities WHERE region = 'east') c"
+    assert fan_out(f"visits v JOIN {inner} ON v.city = c.town", tables) == 4
+    assert fan_out(f"visits v JOIN {inner} ON v.age = c.many", tables) == 90
+
+
+def test_public_tables_that_are_joined_first_multiply() -> None:
+    tables = cities(90, city=4, region=30)
+    inner = "(SELECT a.city AS one, b.region AS two FROM cities a JOIN cities b ON a.city = b.city) c"
+    assert fan_out(f"visits v JOIN {inner} ON v.city = c.one", tables) == 16
+    assert fan_out(f"visits v JOIN {inner} ON v.city = c.two", tables) == 120
+    assert fan_out(f"visits v JOIN {inner} ON v.city = LOWER(c.two)", tables) == 360
+
+
+def test_figures_multiply_along_the_plan_until_the_question_is_refused() -> None:
+    tables = cities(100, city=1)
+    twice = "visits v JOIN cities a ON v.age = a.inhabitants JOIN cities b ON v.age = b.inhabitants"
+    assert fan_out(twice, tables) == MOST_FAN_OUT
+    with pytest.raises(QueryRefused, match="one row could turn into 1,000,000 rows") as refused:
+        ask(f"SELECT COUNT(*) FROM {twice} JOIN cities c ON v.age = c.inhabitants", tables=tables)
+    assert "unique" in refused.value.instead
+    assert fan_out(f"{twice} JOIN cities c ON v.city = c.city", tables) == MOST_FAN_OUT
+
+
+def test_distinct_and_group_by_in_between_reset_nothing_but_one_row_for_each_unit_does() -> None:
+    tables = cities(200)
+    joined = "FROM visits v JOIN cities a ON v.age = a.inhabitants"
+    again = "q JOIN cities b ON q.age = b.inhabitants"
+    for inner in (
+        f"SELECT DISTINCT v.patient_id, v.age {joined}",
+        f"SELECT v.patient_id, v.age, COUNT(*) AS n {joined} GROUP BY v.patient_id, v.age",
+    ):
+        with pytest.raises(QueryRefused, match="40,000"):
+            ask(f"SELECT COUNT(*) FROM ({inner}) {again}", tables=tables)
+    one = f"SELECT v.patient_id, MAX(v.age) AS age {joined} GROUP BY v.patient_id"
+    assert fan_out(f"({one}) {again}", tables) == 200
+
+
+def test_a_public_table_that_was_never_counted_is_not_joined() -> None:
+    with pytest.raises(QueryRefused, match="unknown number"):
+        ask("SELECT COUNT(*) FROM visits v JOIN cities c ON v.city = c.city", tables=cities(None))
+
+
+def test_a_unit_has_a_million_rows_at_most_after_each_join_of_private_tables() -> None:
+    relation = plan("visits v JOIN visits w ON v.patient_id = w.patient_id JOIN labs l ON l.patient_id = v.patient_id")
+    assert relation.rows_of_unit == JOIN_ROWS**2
+    assert relation.fan_out == JOIN_ROWS
+    grouped = "(SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) g"
+    few = plan(f"visits v JOIN {grouped} ON v.patient_id = g.patient_id")
+    assert (few.rows_of_unit, few.fan_out) == (JOIN_ROWS, 1)
+
+
+def test_a_join_of_private_tables_leaves_little_room_for_public_ones_after_it() -> None:
+    joined = "visits v JOIN visits w ON v.patient_id = w.patient_id JOIN cities c ON v.city = c.city"
+    assert fan_out(joined, cities(90, city=10)) == 10 * JOIN_ROWS
+    with pytest.raises(QueryRefused, match="11,000 rows"):
+        ask(f"SELECT COUNT(*) FROM {joined}", tables=cities(90, city=11))
+    before = "visits v JOIN cities c ON v.city = c.city JOIN visits w ON v.patient_id = w.patient_id"
+    assert fan_out(before, cities(90, city=11)) == JOIN_ROWS
+
+
+def test_the_same_table_many_times_in_a_union_adds_up() -> None:
+    parts = " UNION ALL ".join(["SELECT age FROM visits"] * 31)
+    assert fan_out(f"({parts}) u") == 31
+
+
+def test_many_joins_are_counted_quickly() -> None:
+    inner = "cities"
+    for place in range(12):
+        on = f"a{place}.city = b{place}.city AND a{place}.region = b{place}.region"
+        inner = f"(SELECT a{place}.city, b{place}.region FROM {inner} a{place} JOIN cities b{place} ON {on})"
+    assert fan_out(f"visits v JOIN {inner} c ON v.city = c.city") == 1
+
+
+def test_private_tables_have_no_figures() -> None:
+    with pytest.raises(InvalidParameter):
+        replace(CLINIC["visits"], rows=3)
+    assert plan("visits v").repeats(None) is None
