@@ -1,1 +1,1 @@
-"""How fast and how good: `make bench` measures everything in one run and writes benchmarks/results.md."""
+"""How fast and how good: `make bench` measures everything and writes benchmarks/results/."""

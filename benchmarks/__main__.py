@@ -1,47 +1,49 @@
-"""`python -m benchmarks`: measure, print, write benchmarks/results.md, and fail if a limit is missed."""
+"""`python -m benchmarks [draws] [questions] [libraries]`: measure, print, write benchmarks/results/, and fail if a
+limit is missed. Without names all parts run: some minutes each, and about half an hour for the other libraries."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import peers, queries, query_peers, released_keys
+from benchmarks import peers, planning, queries, query_peers, released_keys
 from benchmarks.accuracy import accuracies
 from benchmarks.draws import CASES, LAWS, fresh_scale_latency, speeds
-from benchmarks.limits import Limit, key_limits, process_limits, query_limits, speed_limits, timing_limits
+from benchmarks.limits import (
+    Limit,
+    key_limits,
+    planning_limits,
+    process_limits,
+    query_limits,
+    speed_limits,
+    timing_limits,
+)
 from benchmarks.processes import peak_memory, start_times
 from benchmarks.report import (
     accuracy_section,
     limits_section,
     peer_section,
+    planning_section,
     query_section,
     speed_section,
+    starts_section,
     timing_section,
 )
 from benchmarks.timing import correlations, planted_correlation
 
-RESULTS = Path(__file__).with_name("results.md")
+RESULTS = Path(__file__).with_name("results")
 SMALLER = 10**6
 """The rows of the table that libraries get which are too slow for the large one."""
 
-
-def beside_peers(rows: int) -> tuple[dict[int, dict[str, released_keys.Released]], list[query_peers.PeerQuery]]:
-    """The keys that we release, by rows of the table, and what other libraries do on the same tables."""
-    with tempfile.TemporaryDirectory(prefix="dalenius-bench-") as folder:
-        tables = {size: Path(folder) / f"{size}.parquet" for size in (rows, SMALLER)}
-        for size, path in tables.items():
-            subprocess.run([sys.executable, "-m", "benchmarks.events", str(path), str(size)], check=True)
-        ours = {size: released_keys.measured(path) for size, path in tables.items()}
-        return ours, query_peers.measured(tables)
+Part = Callable[[], tuple[list[str], list[Limit]]]
 
 
-def measured() -> tuple[str, list[Limit]]:
-    """The report, and the limits that it missed."""
+def draws() -> tuple[list[str], list[Limit]]:
+    """Exact noise beside NumPy and other libraries."""
     memory, starts = peak_memory(), start_times()
-    asked = queries.measured(queries.EVENT_ROWS)
-    found, libraries = beside_peers(queries.EVENT_ROWS)
     ours, others = speeds(), peers.measure()
     timing, planted = correlations(), planted_correlation()
     opendp = {case: rate for case in CASES if (rate := peers.rate(others, "opendp", *case, "bulk"))}
@@ -50,27 +52,45 @@ def measured() -> tuple[str, list[Limit]]:
         *speed_limits(ours, opendp),
         *process_limits(latencies, memory, starts),
         *timing_limits(timing, planted),
-        *query_limits(asked),
-        *key_limits(released_keys.numbers(found), libraries),
     ]
-    sections = [
-        speed_section(ours, others),
-        limits_section(limits, starts),
-        query_section(asked),
-        peer_section(found, libraries),
-        timing_section(timing, planted),
-        accuracy_section(accuracies()),
-    ]
-    return "\n".join(sections), [limit for limit in limits if limit.missed]
+    sections = [speed_section(ours, others), starts_section(starts), timing_section(timing, planted)]
+    return [*sections, accuracy_section(accuracies())], limits
 
 
-def main() -> None:
-    text, missed = measured()
-    RESULTS.write_text(text, encoding="utf-8")
-    print(text)
+def questions() -> tuple[list[str], list[Limit]]:
+    """Questions on DuckDB beside SQL written by hand, and how long planning takes."""
+    asked, planned = queries.measured(queries.EVENT_ROWS), planning.measured()
+    limits = [*query_limits(asked), *planning_limits(planned)]
+    return [query_section(asked), planning_section(planned)], limits
+
+
+def libraries() -> tuple[list[str], list[Limit]]:
+    """The keys that we release, and what other libraries do on the same tables."""
+    with tempfile.TemporaryDirectory(prefix="dalenius-bench-") as folder:
+        tables = {size: Path(folder) / f"{size}.parquet" for size in (queries.EVENT_ROWS, SMALLER)}
+        for size, path in tables.items():
+            subprocess.run([sys.executable, "-m", "benchmarks.events", str(path), str(size)], check=True)
+        found, others = (
+            {size: released_keys.measured(path) for size, path in tables.items()},
+            query_peers.measured(tables),
+        )
+    return [peer_section(found, others)], key_limits(released_keys.numbers(found), others)
+
+
+PARTS: dict[str, Part] = {"draws": draws, "questions": questions, "libraries": libraries}
+
+
+def main(names: list[str]) -> None:
+    missed: list[Limit] = []
+    for name in names or PARTS:
+        sections, limits = PARTS[name]()
+        text = "\n".join([*sections, limits_section(limits)])
+        (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+        print(text)
+        missed += [limit for limit in limits if limit.missed]
     if missed:
         sys.exit("\n".join(f"Limit missed: {limit}" for limit in missed))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

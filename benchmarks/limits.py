@@ -93,18 +93,21 @@ def query_limits(run: QueryRun) -> list[Limit]:
     ]
 
 
-def key_limits(ours: Mapping[int, Mapping[str, int]], others: Sequence[PeerQuery]) -> list[Limit]:
-    """The keys that we release beside the most of any other library, at equal price, bounding and table.
+def planning_limits(planned: Mapping[str, float]) -> list[Limit]:
+    """From text to price."""
+    worst = max(planned, key=lambda name: planned[name])
+    return [Limit(f"planning, {worst}", planned[worst] * 1e3, 20, " ms")]
 
-    `ours` has their number by rows of the table and by question.
+
+def key_limits(ours: Mapping[int, Mapping[str, int]], others: Sequence[PeerQuery]) -> list[Limit]:
+    """The keys that we find beside the most of any other library, at equal price, bounding and table.
+
+    `ours` has their number by rows of the table and by question. Where counts are shown too, libraries split the price
+    differently between keys and counts, so that number is a figure of the table and no limit.
     """
-    texts = {"keys": "unknown keys released alone", "users": "unknown keys released with their number of users"}
-    limits = []
-    for question, text in texts.items():
-        peer = nearest(ours, others, question)
-        name = f"{peer.library} ({peer.question}, {peer.rows:,} rows)" if peer else "other libraries"
-        limits.append(Limit(f"{text}, beside {name}", ratio(ours, peer) if peer else None, 1, " ×", at_least=True))
-    return limits
+    peer = nearest(ours, others, "keys")
+    name = f"{peer.library} ({peer.question}, {peer.rows:,} rows)" if peer else "other libraries"
+    return [Limit(f"unknown keys found, beside {name}", ratio(ours, peer) if peer else None, 1, " ×", at_least=True)]
 
 
 def named(case: Case) -> str:

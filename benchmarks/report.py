@@ -1,4 +1,4 @@
-"""The tables of benchmarks/results.md."""
+"""The tables of benchmarks/results/."""
 
 from __future__ import annotations
 
@@ -74,15 +74,33 @@ def speed_section(speeds: Mapping[Case, Speed], others: dict[str, Any]) -> str:
 """
 
 
-def limits_section(limits: Sequence[Limit], starts: Mapping[str, float]) -> str:
+def limits_section(limits: Sequence[Limit]) -> str:
     rows = [[limit.what, limit.figure, limit.allowed, limit.verdict] for limit in limits]
-    rows += [[f"import and first draw, {name}", f"{starts[name] * 1e3:.0f} ms", "–", "–"] for name in FIRST_DRAWS]
     return f"""## Limits
 
-`make bench` fails if one is missed. Of several cases the worst is named. The last rows are information only: the first
-draw of a fresh process, without the start of Python itself.
+`make bench` fails if one is missed. Of several cases the worst is named.
 
 {table(["measured", "found", "allowed", "verdict"], rows)}
+"""
+
+
+def starts_section(starts: Mapping[str, float]) -> str:
+    rows = [[name, f"{starts[name] * 1e3:.0f} ms"] for name in FIRST_DRAWS]
+    return f"""## Import and first draw
+
+In a fresh process, without the start of Python itself.
+
+{table(["library", "time"], rows)}
+"""
+
+
+def planning_section(planned: Mapping[str, float]) -> str:
+    rows = [[name, f"{seconds * 1e3:.1f} ms"] for name, seconds in planned.items()]
+    return f"""## Planning
+
+From the text of a question to its price: the median of some rounds. No data is read.
+
+{table(["question", "time"], rows)}
 """
 
 
@@ -92,11 +110,12 @@ def query_section(run: QueryRun) -> str:
         for it in run.speeds
     ]
     text = f"""{run.rows:,} events of a tenth as many users, 1,000 cities and 50,000 products; of one user at most
-    {GROUPS} groups with {ROWS} rows each; {THREADS} threads; the best of three runs. By hand is the quickest of several
+    {GROUPS} groups with {ROWS} rows each; {THREADS} threads; the best of three runs, at
+    a load of {os.getloadavg()[0]:.1f}. By hand is the quickest of several
     spellings for DuckDB on the plain table, with the same bounding and no noise. Ours runs on the snapshot: sorted by
     user, texts as codes. Its import took {run.imported:.0f} s, and the questions took at most
     {run.memory / 1e6:.0f} MB of memory."""
-    return f"""## Questions on DuckDB
+    return f"""# Questions on DuckDB
 
 {table(["question", "by hand", "Dalenius", "ratio", "ratio of processor time"], rows)}
 
@@ -127,7 +146,7 @@ def peer_section(ours: Mapping[int, Mapping[str, Released]], others: Sequence[Pe
     each, or the nearest that the library offers. Seconds are those of the query, without loading the table (Dalenius:
     from SQL to the answer, without the import); memory is the peak of the whole process, with the load. Cities are
     known, and 1,000; of the 50,000 products only those are shown that were found privately. {" ".join(notes)}"""
-    return f"""## Other libraries on the same table
+    return f"""# Other libraries on the same table
 
 {table(["library", "question", "rows", "time", "keys shown", "peak memory"], lines)}
 

@@ -97,12 +97,15 @@ class TheoremDoesNotApply(DaleniusError):
 class BudgetExceeded(DaleniusError):
     """A release would cost more than is left. Nothing was run or charged."""
 
-    def __init__(self, *, account: str, asked: object, left: object) -> None:
-        self.account, self.asked, self.left = account, asked, left
-        super().__init__(
-            f"this release costs {asked}, but {account} has {left} left; nothing was run or charged. "
-            f"Ask for more noise (a smaller epsilon), or for fewer answers."
-        )
+    def __init__(self, *, account: str, asked: object, left: object, said: str = "", hint: str = "") -> None:
+        self.account, self.asked, self.left, self.said, self.hint = account, asked, left, said, hint
+        facts = said or f"this release costs {asked}, but {account} has {left} left"
+        advice = hint or "Ask for more noise (a smaller epsilon), or for fewer answers."
+        super().__init__(f"{facts}; nothing was run or charged. {advice}")
+
+    def advised(self, hint: str) -> BudgetExceeded:
+        """The same error with other advice."""
+        return BudgetExceeded(account=self.account, asked=self.asked, left=self.left, said=self.said, hint=hint)
 
 
 class MechanismFinished(DaleniusError):
@@ -169,11 +172,17 @@ class UnknownName(QueryRefused):
 
     def __init__(self, kind: str, name: str, *, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(known)
-        near = get_close_matches(name.lower(), [other.lower() for other in self.known], n=1)
-        named = [other for other in self.known if other.lower() in near] or list(self.known)[:12]
-        super().__init__(
-            name, rule=f"there is no such {kind}", instead=f"Known: {', '.join(named)}." if named else "None is known."
-        )
+        super().__init__(name, rule=f"there is no such {kind}", instead=self._known())
+
+    def _known(self) -> str:
+        """The nearest name, where one is near, or where to find all of them."""
+        listed, function = [other.lower() for other in self.known], self.kind == "function"
+        near = get_close_matches(self.name.lower(), listed, n=1, cutoff=0.75 if function else 0.6)
+        named = [other for other in self.known if other.lower() in near]
+        if function and not named:
+            return "All functions are listed in docs/functions.md."
+        named = named or list(self.known)[:12]
+        return f"Known: {', '.join(named)}." if named else "None is known."
 
 
 class TooManyKeys(QueryRefused):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
 
 import pytest
@@ -11,21 +12,25 @@ from dalenius.engines.duckdb import passes, relations
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.reference import ReferenceEngine
 from dalenius.errors import QueryRefused
+from dalenius.query import sources
+from dalenius.query.plan import Join
 from loaded import duckdb_of, quick_results, results
-from plans import Generated, plans
+from plans import Generated, nodes, plans
 from worlds import Database, small_database, world
 
 WORLDS = 10
 EACH = 50
 
 
-def differing(count: int, where: int, worlds: int = WORLDS) -> Iterator[int]:
+def differing(
+    count: int, where: int, worlds: int = WORLDS, only: Callable[[Generated], bool] = lambda plan: True
+) -> Iterator[int]:
     """The seeds of plans for which DuckDB and the reference differ on a small database of a world."""
     here = world(where)
     database = small_database(here, "agree")
     engine, reference = duckdb_of(here, permuted(database)), ReferenceEngine(here.tables.values(), database)
     for plan in plans(count, where=where, worlds=worlds):
-        if not agree(engine, reference, plan):
+        if only(plan) and not agree(engine, reference, plan):
             yield plan.seed
     engine.close()
 
@@ -68,3 +73,30 @@ def test_the_check_notices_an_engine_that_rounds_the_other_way(monkeypatch: pyte
 def test_the_check_notices_an_engine_that_keeps_other_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "group_hash", lambda unit, key: f"({unit} + {key}) % 1000")
     assert any(True for where in range(3) for _ in differing(40, where))
+
+
+def joins_units(plan: Generated) -> bool:
+    return "private join" in nodes(plan)
+
+
+@pytest.fixture
+def small_joins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joins of private tables keep three rows of each unit, so that most units have more."""
+    monkeypatch.setattr(sources, "Join", partial(Join, most=3))
+
+
+@pytest.mark.usefixtures("small_joins")
+@pytest.mark.parametrize("where", [0, 1])
+def test_duckdb_keeps_the_rows_in_joins_that_the_reference_keeps(where: int) -> None:
+    assert list(differing(150, where, only=joins_units)) == []
+
+
+@pytest.mark.usefixtures("small_joins")
+@pytest.mark.parametrize("which", ["true", "row_number() OVER (PARTITION BY unit) <= 3"])
+def test_the_check_notices_an_engine_that_keeps_all_rows_in_joins_or_the_first_ones(
+    monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    kept = lambda sql, child, relation, most: f"SELECT * FROM ({sql}) QUALIFY {which}"  # noqa: E731
+    always = "count(*) OVER () > 0 AND"  # QUALIFY needs a window
+    monkeypatch.setattr(relations, "first_rows", lambda *facts: kept(*facts).replace("QUALIFY", f"QUALIFY {always}"))
+    assert any(True for where in (0, 1) for _ in differing(150, where, only=joins_units))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.duckdb.names import OWNER
 from dalenius.engines.duckdb.snapshots import Import
 from dalenius.privacy.neighbours import AddRemove
-from dalenius.query import measurements
+from dalenius.query import measurements, sources
 from dalenius.query.plan import Bound, Distinct, DistinctValues, Group, Join, Scan, Union, UnitFilter, Values
 from hurting import all_broken, broken, narrowed
 from loaded import duckdb_of, duckdb_with, quick_results
@@ -159,6 +160,24 @@ def test_a_join_without_equal_units_is_noticed() -> None:
 
     with spelling(relations.rows, Join, loose):
         assert caught(having("private join"))
+
+
+def few_rows_in_joins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "Join", partial(Join, most=3))
+
+
+def test_joins_that_keep_few_rows_are_as_stable_as_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_rows_in_joins(monkeypatch)
+    assert not caught(having("private join"))
+
+
+def test_rows_in_joins_cut_by_position_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_position(sql: str, child: relations.Rows, relation: Any, most: int) -> str:
+        return f"SELECT * FROM ({sql}) QUALIFY row_number() OVER (ORDER BY {OWNER} DESC) <= 20"
+
+    few_rows_in_joins(monkeypatch)
+    monkeypatch.setattr(relations, "first_rows", by_position)
+    assert caught(having("private join"))
 
 
 def test_a_condition_on_other_units_is_noticed() -> None:

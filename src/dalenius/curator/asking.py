@@ -10,13 +10,15 @@ from typing import TypeAlias
 from dalenius.accounting.amounts import Amount
 from dalenius.curator.answers import Answer
 from dalenius.curator.catalog import Population
-from dalenius.curator.curator import Asker, balance, percent
+from dalenius.curator.curator import Asker, balance
 from dalenius.curator.ledger import Receipt
+from dalenius.curator.names import percent
 from dalenius.curator.notes import notes
-from dalenius.curator.prices import Offer, bought, epsilon_of, warning
+from dalenius.curator.prices import Offer, affordable, bought, epsilon_of, warning
 from dalenius.curator.progress import Progress, ticking
 from dalenius.curator.rehearsals import rehearsed
 from dalenius.curator.targets import least_share
+from dalenius.errors import BudgetExceeded
 from dalenius.privacy.numbers import Number, positive, shown, whole
 from dalenius.query.expectations import ExpectedError
 from dalenius.query.pricing import Priced, priced
@@ -158,6 +160,7 @@ class Asked:
         `nonnegative` shows negative counts as 0, and `digits` rounds; both work on what was released. `progress` is
         called twice a second while the engine works; only the owner is told how many rows are done.
         """
+        self._asker.curator.require_open()
         places = None if digits is None else whole(0, digits=digits)
         price = self._priced(Offer(epsilon, share, error, size, level), weights)
         payer, derivation = self._asker.payer(self.question), price.explain(self._asker.curator.engine.spelled)
@@ -175,7 +178,18 @@ class Asked:
             )
 
         tick = progress and ticking(progress, owner=self._asker.analyst is None)
-        return self._asker.curator.door.answer(price, payer, finished, tick)
+        try:
+            return self._asker.curator.door.answer(price, payer, finished, tick)
+        except BudgetExceeded as error:
+            raise error.advised(self._fitting()) from None
+
+    def _fitting(self) -> str:
+        """Which epsilon could still be paid for by everybody who pays."""
+        found = [affordable(each.rectangle, self._asker.left(each.name)) for each in self._people().values()]
+        known = [epsilon for epsilon in found if epsilon is not None]
+        if len(known) < len(found):
+            return "Too little is left for any question of this kind."
+        return f"epsilon={str(shown(min(known)))!r} would still fit."
 
     def _listed(self, share: Callable[[Population], Fraction]) -> str:
         return ", ".join(f"{percent(share(each))} of {each.name}" for each in self._people().values())

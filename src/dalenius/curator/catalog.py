@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from dalenius.accounting.budget import Budget, Rectangle
 from dalenius.curator.names import column_name, person_name, table_name, unused
+from dalenius.engines.engine import AS_DECLARED, Reading
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.numbers import of_kind, whole
@@ -54,6 +55,8 @@ class Catalog:
     populations: Mapping[str, Population] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     grants: Mapping[str, Grant] = field(default_factory=dict)
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+    """How the source of each table is read, now and when its rows are replaced."""
 
     def with_population(self, name: str, *, budget: Budget, neighbours: object) -> Catalog:
         """The catalog with one population more."""
@@ -73,6 +76,8 @@ class Catalog:
         public: bool,
         size: int | None,
         keys: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
+        nulls: Iterable[str] = (),
     ) -> Catalog:
         """The catalog with one table more; `InvalidParameter` if the declaration is not complete or not consistent."""
         unused("table", table_name(name), self.tables)
@@ -82,7 +87,9 @@ class Catalog:
             self._require_path(protection.population, protection.unit)
         rows = None if size is None else whole(1, size=size)
         table = Table(name, declared, protection, rows, keys=_keys(keys, protection))
-        return replace(self, tables={**self.tables, name: table})
+        reading = Reading(_renamed(rename or {}, table), _words(nulls))
+        tables, readings = {**self.tables, name: table}, {**self.readings, name: reading}
+        return replace(self, tables=tables, readings=readings)
 
     def with_version(self, name: str) -> Catalog:
         """The catalog after the data of a table was replaced: a new version, the same people, the same budget."""
@@ -117,6 +124,10 @@ class Catalog:
         if name not in self.tables:
             raise InvalidParameter("table", name, allowed=_listed(self.tables), hint="Declare it with add_table first.")
         return self.tables[name]
+
+    def reading(self, name: str) -> Reading:
+        """How the source of a table is read."""
+        return self.readings.get(name, AS_DECLARED)
 
     def tables_for(self, analyst: str | None) -> Mapping[str, Table]:
         """The tables that somebody may ask; None is the owner, who may ask all."""
@@ -201,6 +212,10 @@ class Catalog:
 
 def _declared(columns: Mapping[str, Domain], protection: Protection | None) -> tuple[tuple[str, Domain], ...]:
     declared: dict[str, Domain] = {}
+    if not isinstance(columns, Mapping):
+        raise InvalidParameter(
+            "columns", columns, allowed="a dict from names to types, such as {'age': Int(0, 120), 'city': Text()}"
+        )
     for name, domain in columns.items():
         unused("column", column_name(name), declared)
         if not isinstance(domain, Domain) or isinstance(domain, Identifier):
@@ -222,6 +237,31 @@ def _keys(keys: Iterable[str], protection: Protection | None) -> tuple[str, ...]
     if listed and protection is None:
         raise InvalidParameter("keys", listed, allowed="left out: a public table has no units to lead to")
     return listed
+
+
+def _renamed(rename: Mapping[str, str], table: Table) -> tuple[tuple[str, str], ...]:
+    """Pairs (declared name, name in the source); no column of the source is read under two names."""
+    if not isinstance(rename, Mapping) or not all(isinstance(other, str) for other in rename.values()):
+        raise InvalidParameter(
+            "rename",
+            rename,
+            allowed="a dict from declared names to names in the source, such as {'hours': 'hours-week'}",
+        )
+    unknown = [name for name in rename if name not in table.sources]
+    if unknown:
+        raise InvalidParameter("rename", unknown[0], allowed="for a declared column, the unit or a key")
+    read = [rename.get(name, name) for name in table.sources]
+    twice = [other for other in read if read.count(other) > 1]
+    if twice:
+        raise InvalidParameter("rename", twice[0], allowed="another column of the source for each name")
+    return tuple(rename.items())
+
+
+def _words(nulls: Iterable[str]) -> tuple[str, ...]:
+    words = (nulls,) if isinstance(nulls, str) else tuple(nulls)
+    if not all(isinstance(word, str) and word.isprintable() for word in words):
+        raise InvalidParameter("nulls", nulls, allowed="texts that stand for no value, such as ['NA', '?']")
+    return words
 
 
 def _require_unstated(population: str | None, unit: object, most: object) -> None:

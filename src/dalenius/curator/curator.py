@@ -12,9 +12,9 @@ from dalenius.curator.catalog import Catalog, Population
 from dalenius.curator.door import Door, Payer
 from dalenius.curator.ledger import Account, Ledger
 from dalenius.curator.log import OwnerLog
-from dalenius.curator.names import OWNER
+from dalenius.curator.names import OWNER, percent
 from dalenius.engines.engine import Engine
-from dalenius.errors import QueryRefused, UnknownName
+from dalenius.errors import InvalidParameter, QueryRefused, UnknownName
 from dalenius.query.questions import Question
 from dalenius.query.tables import Table
 
@@ -28,10 +28,21 @@ class Curator:
     log: OwnerLog
     catalog: Catalog = field(default_factory=Catalog)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    closed: bool = False
 
     @property
     def door(self) -> Door:
         return Door(self.ledger, self.engine, self.log)
+
+    def require_open(self) -> None:
+        """Refuse work after `close`, before anything is charged."""
+        if self.closed:
+            raise InvalidParameter("database", "closed", allowed="open: its tables are no longer at hand")
+
+    def close(self) -> None:
+        """Refuse all further work, and let go of files once that under way has ended."""
+        self.closed = True
+        self.engine.close()
 
 
 @dataclass(frozen=True)
@@ -93,13 +104,13 @@ class Asker:
 
 @dataclass(frozen=True)
 class Balance:
-    """What is left or spent of a population's budget, as a share of it and as an amount."""
+    """What is left or spent of a population's budget, as a share of it, and as the amount that the ledger adds up."""
 
     share: Fraction
     amount: Amount
 
     def __str__(self) -> str:
-        return f"{percent(self.share)} of the budget ({self.amount})"
+        return f"{percent(self.share)} of the budget"
 
     __repr__ = __str__
 
@@ -109,8 +120,3 @@ def balance(population: Population, amount: Amount, *, left: bool) -> Balance:
     cap = population.rectangle.cap
     sides = [Fraction(amount.divergence, cap.divergence)] + ([Fraction(amount.delta, cap.delta)] if cap.delta else [])
     return Balance(min(sides) if left else max(sides), amount)
-
-
-def percent(share: Fraction) -> str:
-    """A share for people, in three digits."""
-    return f"{float(100 * share):.3g}%"

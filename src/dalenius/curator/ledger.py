@@ -6,10 +6,12 @@ import datetime as dt
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Protocol
 
 from dalenius.accounting.amounts import Amount
 from dalenius.curator.answers import Answer
+from dalenius.curator.names import percents
 from dalenius.errors import BudgetExceeded, InvalidParameter
 from dalenius.process import identity
 from dalenius.randomness.entropy import system_entropy
@@ -112,7 +114,8 @@ class MemoryLedger:
             for account, total in self._together(charges).items():
                 left = self._rest(account)
                 if not total <= left:
-                    raise BudgetExceeded(account=str(account), asked=total, left=left)
+                    said = _said(account, total, left, self._known(account.lineage[-1]))
+                    raise BudgetExceeded(account=str(account), asked=total, left=left, said=said)
             self._spent.update(
                 {account: self._spent[account] + total for account, total in self._together(charges).items()}
             )
@@ -184,6 +187,15 @@ class MemoryLedger:
             raise InvalidParameter(
                 "process", "a fork", allowed="the one that made this ledger: two processes cannot share it in memory"
             )
+
+
+def _said(account: Account, asked: Amount, left: Amount, cap: Amount) -> str:
+    """What is asked and left as parts of the population's cap, on the side of the amount that does not suffice."""
+    side = "divergence" if asked.divergence > left.divergence else "delta"
+    whole = max(1, getattr(cap, side))
+    cost, rest = percents(*(Fraction(getattr(amount, side), whole) for amount in (asked, left)))
+    where = f" in {account}" if len(account.path) > 1 else ""
+    return f"this release costs {cost} of the budget of {account.population!r}, and {rest} is left{where}"
 
 
 def _require_positive(charges: Mapping[Account, Amount]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fractions import Fraction
+from unicodedata import normalize
 
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import Number, exact
@@ -12,7 +13,7 @@ from dalenius.privacy.numbers import Number, exact
 OWNER = "owner"
 """Who asks when it is no analyst."""
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+_LONGEST = 63
 _PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,62}")
 _SQL = (
     "all and any as asc between both by case cast collate column constraint create cross current_date "
@@ -26,23 +27,29 @@ RESERVED = frozenset(_SQL.split())
 
 def table_name(name: str) -> str:
     """A name for a table or population: letters, digits and underscores, and no word of SQL."""
-    return _word("name", name)
+    return _word("name", name, hint="Choose another name.")
 
 
 def column_name(name: str) -> str:
     """A name for a column: letters, digits and underscores, and no word of SQL."""
-    return _word("column", name)
+    hint = f"Declare it under another name, and add rename={{'new_name': {name!r}}}." if isinstance(name, str) else ""
+    return _word("column", name, hint=hint)
 
 
-def _word(kind: str, name: str) -> str:
-    if not isinstance(name, str) or not _WORD.fullmatch(name) or name.lower() in RESERVED:
+def _word(kind: str, name: str, *, hint: str) -> str:
+    if not _is_word(name) or name.lower() in RESERVED:
         raise InvalidParameter(
             kind,
             name,
-            allowed="letters a to z, digits and underscores, not starting with a digit, and no word of SQL",
-            hint="Rename it in the source.",
+            allowed=f"up to {_LONGEST} letters, digits and underscores, not starting with a digit, and no word of SQL",
+            hint=hint,
         )
     return name
+
+
+def _is_word(name: object) -> bool:
+    """Whether a name is a word in any script, written in the one form that equal letters share (NFKC)."""
+    return isinstance(name, str) and name.isidentifier() and len(name) <= _LONGEST and normalize("NFKC", name) == name
 
 
 def person_name(name: str) -> str:
@@ -64,6 +71,20 @@ def as_share(share: Number) -> Fraction:
     if not 0 < size <= 1:
         raise InvalidParameter("share", share, allowed="greater than 0 and at most 100%")
     return size
+
+
+def percent(share: Fraction, *, digits: int = 3) -> str:
+    """A share for people, in so many digits."""
+    return f"{float(100 * share):.{digits}g}%"
+
+
+def percents(*shares: Fraction) -> list[str]:
+    """Shares for people; those that differ look different."""
+    for digits in range(3, 17):
+        shown = [percent(share, digits=digits) for share in shares]
+        if len(set(shown)) == len(set(shares)):
+            break
+    return shown
 
 
 def fraction(**parameter: Number) -> Fraction:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 
 from dalenius.accounting.amounts import Amount
@@ -15,7 +16,7 @@ from dalenius.accounting.budget import Rectangle
 from dalenius.curator.catalog import Population
 from dalenius.curator.names import as_share, fraction
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.numbers import Number, positive
+from dalenius.privacy.numbers import Number, exact, positive
 
 LEVEL = Fraction(95, 100)
 """The level of error bars, unless told otherwise."""
@@ -25,7 +26,7 @@ DEFAULT_SHARE = Fraction(1, 100)
 
 LARGE_EPSILON = 10
 _ERROR = re.compile(r"\s*(?:±|\+/-|\+-)?\s*([^\s%]+)\s*(%?)\s*(?:at\s+(\S+)\s*)?")
-_HALVINGS, _REFINEMENTS = 60, 10
+_HALVINGS, _REFINEMENTS, _TRIES = 60, 10, 5
 WORTH_ASKING = 30
 """Halvings of the whole budget to the least share that an error is turned into: a billionth."""
 
@@ -44,11 +45,19 @@ class Target:
         parts = _ERROR.fullmatch(error) if isinstance(error, str) else None
         if not isinstance(error, str):
             return cls(positive(error=error), False, None)
-        if parts is None:
+        if parts is None or not _is_figure(parts[1]):
             raise InvalidParameter("error", error, allowed="such as '± 50 at 95%', '± 50' or '2%'")
         size, percent, level = parts.groups()
         figure = positive(error=size)
         return cls(figure / 100 if percent else figure, bool(percent), as_level(level) if level else None)
+
+
+def _is_figure(text: str) -> bool:
+    try:
+        exact(error=text)
+    except InvalidParameter:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -107,12 +116,19 @@ def as_level(level: Number) -> Fraction:
 
 
 def bought(people: Iterable[Population], *, epsilon: Number | None, share: Number | None) -> dict[str, Amount]:
-    """What an epsilon or a share buys of each population's budget."""
+    """What an epsilon or a share buys of each population's budget; refused where that is no more than one unit, to
+    which anything smaller is rounded up."""
     if epsilon is not None:
-        return {each.name: each.rectangle.amount(epsilon=epsilon) for each in people}
-    assert share is not None
-    size = as_share(share)
-    return {each.name: each.rectangle.part(share=size) for each in people}
+        amounts = {each.name: each.rectangle.amount(epsilon=epsilon) for each in people}
+    else:
+        assert share is not None
+        size = as_share(share)
+        amounts = {each.name: each.rectangle.part(share=size) for each in people}
+    for name, amount in amounts.items():
+        if amount.divergence <= 1:
+            offer = ("share", share) if epsilon is None else ("epsilon", epsilon)
+            raise InvalidParameter(*offer, allowed=f"more than 10^-15, the smallest charge to {name}")
+    return amounts
 
 
 def cheapest(suffices: Callable[[Fraction], bool], *, halvings: int = _HALVINGS) -> Fraction | None:
@@ -148,6 +164,30 @@ def epsilon_of(rectangle: Rectangle, share: Fraction) -> Fraction:
         return share * rectangle.budget.epsilon
     reached = cheapest(lambda part: _share_of(rectangle, part) >= share)
     return rectangle.budget.epsilon * (reached or 1)
+
+
+def affordable(rectangle: Rectangle, left: Amount) -> Fraction | None:
+    """An epsilon of two digits that what is left still pays for, near the largest; None where there is none."""
+    sides = [Fraction(left.divergence, rectangle.cap.divergence)]
+    sides += [Fraction(left.delta, rectangle.cap.delta)] if rectangle.cap.delta else []
+    if not min(sides):
+        return None
+    epsilon = epsilon_of(rectangle, min(sides))
+    for _ in range(_TRIES):
+        rounded = _two_digits(epsilon)
+        try:
+            if rectangle.amount(epsilon=rounded) <= left:
+                return rounded
+        except InvalidParameter:  # too little for any Rényi order
+            return None
+        epsilon = epsilon * 9 / 10
+    return None
+
+
+def _two_digits(value: Fraction) -> Fraction:
+    """Rounded down to two digits."""
+    unit = Fraction(10) ** (Decimal(float(value)).adjusted() - 1)
+    return value // unit * unit
 
 
 def _share_of(rectangle: Rectangle, part: Fraction) -> Fraction:

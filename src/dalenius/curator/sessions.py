@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,12 +15,12 @@ from dalenius.curator.log import OwnerLog
 from dalenius.curator.names import OWNER, as_share
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.errors import DataMismatch, InvalidParameter
-from dalenius.privacy.numbers import Number
+from dalenius.privacy.numbers import Number, of_kind
 from dalenius.query.binder import bind
 from dalenius.query.frames import Frame
 from dalenius.query.sql import read
 from dalenius.query.syntax import Query
-from dalenius.query.tables import Most, Table, Unit
+from dalenius.query.tables import Most, Table, Unit, Via
 from dalenius.query.types import Domain
 
 
@@ -42,11 +42,13 @@ class Session:
         return Frame(self._asker.table(name).name, ask=self._asked)
 
     def _asked(self, query: Query, most: Most | None = None) -> Asked:
-        return Asked(bind(query, self._asker.tables(), most=most), self._asker)
+        limit = None if most is None else of_kind(Most, most=most)
+        return Asked(bind(query, self._asker.tables(), most=limit), self._asker)
 
     def tables(self) -> dict[str, str]:
         """The tables that may be asked about, and whom each protects."""
-        return {name: described(table) for name, table in self._asker.tables().items()}
+        known = self._asker.tables()
+        return {name: described(table, known) for name, table in known.items()}
 
     def columns(self, table: str) -> dict[str, str]:
         """The declared columns of a table. They are what the owner wrote down, and say nothing about the rows."""
@@ -108,17 +110,23 @@ class Database(Session):
         public: bool = False,
         size: int | None = None,
         keys: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
+        nulls: Iterable[str] = (),
     ) -> None:
         """Declare a table and import its rows from a file or an Arrow, pandas or Polars table.
 
         A private table names its population, its unit (whose row it is) and the most that one unit contributes to one
         answer; `public=True` states that no row of it needs protection. `size` is a row count that you make public;
         `keys` are columns by which other tables find their units (`unit="order_id -> orders.customer_id"`).
+        `rename={"hours": "hours-per-week"}` says what a column, unit or key is called in the source; `nulls` lists
+        words of a CSV file that stand for no value, besides the empty field. Both hold for later versions too.
         """
+        self._curator.require_open()
         with self._curator.lock:
             catalog = self._curator.catalog.with_table(
-                name, columns=columns, population=population, unit=unit, most=most, public=public, size=size, keys=keys
-            )
+                name, columns=columns, population=population, unit=unit, most=most, public=public, size=size, keys=keys,
+                rename=rename, nulls=nulls,
+            )  # fmt: skip
             self._curator.catalog = self._registered(catalog, name, source)
 
     def update_table(self, name: str, source: Any) -> None:
@@ -126,6 +134,7 @@ class Database(Session):
 
         Tables whose path leads through it keep their owners until they are updated too.
         """
+        self._curator.require_open()
         with self._curator.lock:
             catalog = self._curator.catalog.with_version(name)
             self._curator.catalog = self._registered(catalog, name, source)
@@ -133,7 +142,7 @@ class Database(Session):
     def _registered(self, catalog: Catalog, name: str, source: Any) -> Catalog:
         """The catalog after a table's rows were imported; a public table's figures are added."""
         try:
-            self._curator.engine.register(catalog.table(name), source)
+            self._curator.engine.register(catalog.table(name), source, reading=catalog.reading(name))
             return catalog.with_figures(self._curator.engine.counted(catalog.table(name)))
         except DataMismatch as error:
             self.log.record("", OWNER, error)
@@ -158,8 +167,11 @@ class Database(Session):
         return Analyst(self._curator, name)
 
     def close(self) -> None:
-        """Let go of files; a database in memory is gone then. Also done at the end of a `with` block."""
-        self._curator.engine.close()
+        """Let go of files; a database without a folder of its own is gone then. Also done at the end of a `with` block.
+
+        Nothing can be asked or imported afterwards.
+        """
+        self._curator.close()
 
     def __enter__(self) -> Self:
         return self
@@ -184,8 +196,10 @@ class Database(Session):
 
 
 def create(path: str | Path | None = None) -> Database:
-    """A new private database: in memory, or in a new folder, which then holds the imported tables.
+    """A new private database, in a new folder that holds the imported tables and that only this user can enter.
 
+    Without a path the tables lie in a private temporary folder that is deleted at the end; if the process is killed,
+    the next one deletes it.
     The ledger lives in memory for now, also where there is a folder: it ends with the process, and a folder that was
     used is not opened again, because what was spent of its budgets would be forgotten.
     """
@@ -203,17 +217,20 @@ def _new_folder(folder: Path) -> Path:
             hint="The ledger of a folder is kept in memory and ends with its process; it cannot be opened again.",
         )
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
     return folder
 
 
-def described(table: Table) -> str:
-    """A table in a line, from public facts."""
+def described(table: Table, known: Container[str]) -> str:
+    """A table in a line, from public facts; other tables are named only if they are among the `known` ones."""
     size = f"; about {table.size} rows" if table.size else ""
     if table.protection is None:
         return f"public{size}"
     most = table.protection.most
     limit = f"; of one unit at most {most} enter an answer" if most else ""
-    return f"protects {table.protection.population} by {table.protection.unit}{limit}{size}"
+    unit = table.protection.unit
+    owner = unit.told(known) if isinstance(unit, Via) else str(unit)
+    return f"protects {table.protection.population} by {owner}{limit}{size}"
 
 
 def _domain_text(domain: Domain) -> str:

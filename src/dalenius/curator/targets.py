@@ -18,7 +18,7 @@ def least_share(
     question: Question, offer: Offer, size: int | None, errors_at: Callable[[Fraction], Errors]
 ) -> Fraction:
     """The least share at which the expected error of every column is within its target, and at least a billionth:
-    a target as wide as the column's range takes no noise off.
+    a target as wide as the column's range is met at any price.
     """
     limits = _limits(question, offer, size)
     _require_size(limits, errors_at(Fraction(1)), size)

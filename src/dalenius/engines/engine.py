@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dalenius.privacy.exact import Exact
 from dalenius.query.cells import Cells
 from dalenius.query.plan import Pass
 from dalenius.query.tables import Table
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a source is read: pairs (declared name, name in the source) for columns that have another name there, and
+    words of a CSV file that stand for NULL, besides the empty one."""
+
+    rename: tuple[tuple[str, str], ...] = ()
+    nulls: tuple[str, ...] = ()
+
+
+AS_DECLARED = Reading()
+"""Names are those declared, and only an empty field of a CSV file is NULL."""
 
 
 class Engine(Protocol):
@@ -18,7 +32,7 @@ class Engine(Protocol):
     public facts alone and reads nothing; a failed pass raises `WorkStopped` without a word about the reason.
     """
 
-    def register(self, table: Table, source: Any, *, counts: bool = False) -> None:
+    def register(self, table: Table, source: Any, *, counts: bool = False, reading: Reading = AS_DECLARED) -> None:
         """Import the rows of a table once, checked against its declaration; raises `DataMismatch` and keeps nothing.
 
         `counts` adds numbers of rows to that error, for an owner who asks for them.

@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dalenius.engines.canonical import RawRows, import_rows
+from dalenius.engines.engine import AS_DECLARED, Reading
 from dalenius.engines.hashing import kept
 from dalenius.engines.reference_relations import Owner, Row, Stored, in_order, rows_of, scaled_sum
 from dalenius.privacy.exact import Exact
@@ -42,9 +43,10 @@ class ReferenceEngine:
         for table in tables:
             self.register(table, (rows or {})[table.name])
 
-    def register(self, table: Table, source: Any, *, counts: bool = False) -> None:
+    def register(self, table: Table, source: Any, *, counts: bool = False, reading: Reading = AS_DECLARED) -> None:
         """Take the raw rows of a table: a sequence of mappings from column to value, or an Arrow table."""
-        rows = source.to_pylist() if isinstance(source, pa.Table) else list(source)
+        found = source.to_pylist() if isinstance(source, pa.Table) else list(source)
+        rows = [{**row, **{name: row.get(other) for name, other in reading.rename}} for row in found]
         self._tables[table.name], self._raw[table.name], self._stored = table, rows, None
 
     def counted(self, table: Table) -> Table:

@@ -3,6 +3,7 @@ put together from them. Raises `Unfit`, which `functions.call` turns into a refu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
@@ -30,6 +31,7 @@ _EMPTY: dict[str, Domain] = {
     "number": Number(True, 0, 0), "date": Days(True, 0, 0), "moment": Moments(True, 0, 0), "truth": Bool(True),
     "text": NOTHING,
 }  # fmt: skip
+_PLAIN = re.compile(r"[+-]?[0-9]+([.][0-9]+)?")
 _SPANS = {"date": (FIRST_DAY, LAST_DAY), "moment": (FIRST_MOMENT, LAST_MOMENT)}
 
 
@@ -70,8 +72,8 @@ def as_kind(expression: Expression, wanted: str, *others: str) -> Expression:
 
 PLURALS = {"number": "a number", "date": "a date", "moment": "a moment", "truth": "true or false", "text": "a text"}
 CASTS = {
-    "number": "to_int() or to_real()", "date": "to_date()", "moment": "to_timestamp()", "truth": "to_bool()",
-    "text": "to_text()",
+    "number": "CAST(x AS INTEGER) or CAST(x AS REAL)", "date": "CAST(x AS DATE)", "moment": "CAST(x AS TIMESTAMP)",
+    "truth": "CAST(x AS BOOLEAN)", "text": "CAST(x AS TEXT)",
 }  # fmt: skip
 
 
@@ -207,14 +209,27 @@ def common(*arguments: Expression) -> list[Expression]:
     if kinds & {"date", "moment"} and kinds <= {"date", "moment", "text"}:
         return _dated(arguments, kinds)
     if len(kinds) > 1:
-        listed = list(dict.fromkeys(str(argument.domain) for argument in arguments if kind(argument) != "null"))
-        raise Unfit(
-            f"{listed[0]} and {listed[-1]} do not fit together",
-            "Convert one of them, with to_int(), to_real(), to_text() or to_date().",
-        )
+        given = [argument for argument in arguments if kind(argument) != "null"]
+        other = next(argument for argument in given if kind(argument) != kind(given[0]))
+        raise Unfit(f"{given[0].domain} and {other.domain} do not fit together", _fitting(given))
     wanted = next(iter(kinds), "text")
     same = [as_kind(argument, wanted) for argument in arguments]
     return one_step(same) if wanted == "number" else same
+
+
+def _fitting(arguments: Sequence[Expression]) -> str:
+    """What to write so that arguments of several kinds fit together."""
+    constants = [argument for argument in arguments if isinstance(argument, Literal)]
+    others = {kind(argument) for argument in arguments if not isinstance(argument, Literal)}
+    for constant in constants:
+        value = constant.value
+        if others == {"number"} and isinstance(value, str) and _PLAIN.fullmatch(value):
+            return f"Write {value} without quotes."
+        if others == {"text"} and kind(constant) == "number":
+            return f"Write '{constant.domain}' in quotes."
+        if others == {"truth"} and str(value).lower() in ("0", "1", "false", "true"):
+            return f"Write {'TRUE' if str(value).lower() in ('1', 'true') else 'FALSE'}."
+    return "Convert one of them, as with CAST(x AS TEXT), CAST(x AS INTEGER) or CAST(x AS DATE)."
 
 
 def _dated(arguments: Sequence[Expression], kinds: set[str]) -> list[Expression]:

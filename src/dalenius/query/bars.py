@@ -25,7 +25,7 @@ import numpy as np
 from dalenius.query.combinations import Linear, Quotient, quotient
 from dalenius.query.estimates import Estimates
 from dalenius.query.questions import Compute, Post, ValueOf
-from dalenius.query.released import apply, number, plain
+from dalenius.query.released import apply, number, picked, plain
 from dalenius.query.spreads import Floats, agreeing, spread
 
 Ends: TypeAlias = tuple[Any, Any] | None
@@ -53,7 +53,7 @@ def bars(post: Post, groups: Released, rows: Sequence[int], values: Sequence[Any
         return None
     if isinstance(post, ValueOf):
         found = groups.estimates[post.index]
-        return None if found is None or _nothing(found.errors) else [found.errors[row] for row in rows]
+        return None if found is None or _nothing(found.errors) else picked(found.errors, rows)
     ratio = quotient(post, groups.estimates)
     if ratio is not None and ratio.linear:
         return _linear_bars(ratio.top, groups.level, values)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dalenius.errors import QueryRefused, TooManyKeys
-from dalenius.query.expressions import Expression
+from dalenius.query.expressions import Call, Expression
 from dalenius.query.inner import inner, output_name, starless
 from dalenius.query.limits import groups_limit, require_sum, rows_limit
 from dalenius.query.outputs import MOST_KEYS, Outputs, Shown
@@ -23,6 +23,9 @@ from dalenius.query.syntax import Item, Name, Order, Query, Select, Term, UnionA
 from dalenius.query.tables import Most, Table
 from dalenius.query.terms import aggregated, aliases, positioned, require_truth, without_aliases
 from dalenius.query.types import Number
+
+MOST_CHOSEN = 100
+"""The longest list that is chosen key by key; a longer one is made of noisy counts, which takes one round for all."""
 
 _COUNTS = ("count", "present", "units")
 _POWERS = {"sum": 1, "mean": 1, "variance": 2, "stddev": 2, "covariance": 2, "correlation": 2}
@@ -154,7 +157,7 @@ def _question(query: Select, outputs: Outputs, output: Output, most: Most | None
     columns += [(name, argument) for argument, name in outputs.arguments.items()]
     relation = Project(outputs.scope.relation, tuple(columns))
     public = combinations([key.domain for key in outputs.keys])
-    _require_few(query, public)
+    _require_few(query, outputs, public)
     _require_statistics(query, outputs, public)
     limits = _limits(query, outputs, relation, most, public)
     _require_sums(outputs, relation, limits)
@@ -172,8 +175,10 @@ def _limits(query: Select, outputs: Outputs, relation: Relation, most: Most | No
 
 
 def _top(query: Select, outputs: Outputs, output: Output, public: int | None) -> Top | None:
-    """ORDER BY one count DESC LIMIT k over groups, with no other statistic: the k largest groups."""
+    """ORDER BY one count DESC LIMIT k over groups, k up to `MOST_CHOSEN`, with no other statistic: the k largest."""
     if not (outputs.keys and output.order_by and output.limit and output.having is None):
+        return None
+    if output.limit > MOST_CHOSEN:
         return None
     (first, descending), *others = output.order_by
     counted = isinstance(first, ValueOf) and outputs.statistics[first.index].kind in _COUNTS
@@ -208,14 +213,24 @@ def _require_private(query: Select, scope: Scope) -> None:
         )
 
 
-def _require_few(query: Select, public: int | None) -> None:
-    if public is not None and public > MOST_KEYS:
-        raise TooManyKeys(
-            group_text(query.group_by or tuple(item.term for item in query.items)),
-            rule=f"it has {public} public keys, and at most {MOST_KEYS} are allowed",
-            instead="Use coarser keys, as with BIN(x, width) or DATE_TRUNC('month', d), or fewer, as with "
-            "WHERE x IN (...); keys declared as Text are found privately.",
-        )
+def _require_few(query: Select, outputs: Outputs, public: int | None) -> None:
+    if public is None or public <= MOST_KEYS:
+        return
+    divided = any(_divides(key) for key in outputs.keys)
+    raise TooManyKeys(
+        group_text(query.group_by or tuple(item.term for item in query.items)),
+        rule=f"it has {public} public keys, and at most {MOST_KEYS} are allowed",
+        instead=("x / y has a billion steps between two whole numbers; write x // y for whole ones. " if divided else "")
+        + "Use coarser keys, as with BIN(x, width) or DATE_TRUNC('month', d), or fewer, as with CLAMP(x, lowest, "
+        "highest) or WHERE x IN (...); keys declared as Text are found privately.",
+    )
+
+
+def _divides(key: Expression) -> bool:
+    """Whether there is a division in a key whose result is not rounded to whole numbers."""
+    if not isinstance(key, Call) or (isinstance(key.domain, Number) and key.domain.step.denominator == 1):
+        return False
+    return key.function == "divide" or any(map(_divides, key.arguments))
 
 
 def _require_statistics(query: Select, outputs: Outputs, public: int | None) -> None:

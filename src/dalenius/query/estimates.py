@@ -20,7 +20,7 @@ from dalenius.errors import InvalidParameter
 from dalenius.query import moments
 from dalenius.query.moments import Axis, Span
 from dalenius.query.questions import Statistic
-from dalenius.query.released import number
+from dalenius.query.released import number, numbers
 from dalenius.query.spreads import Floats
 from dalenius.query.types import Code, Domain, Number
 from dalenius.randomness.laws import NoiseLaw
@@ -146,7 +146,7 @@ def unit(kind: str, domains: Sequence[Domain]) -> Fraction:
 
 def _numbers(noisy: NoisyNumbers, unit: Fraction, level: Fraction, *, counts: bool = False) -> Estimates:
     error = number(noisy.law.quantile(1 - level) * unit, unit)
-    values = [number(int(value) * unit, unit) for value in noisy.values]
+    values = numbers(noisy.values.tolist(), unit)
     return Estimates(values, [error] * len(values), noisy, unit, counts)
 
 

@@ -27,6 +27,7 @@ from dalenius.query.plan import (
     Union,
     UnitFilter,
 )
+from dalenius.query.tables import Protection, Via
 
 _INFIX = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//", "modulo": "%", "equal": "=",
@@ -64,7 +65,12 @@ def measurements(program: Program, steps: Sequence[Step]) -> Iterator[str]:
 def _protected(program: Program) -> Iterator[str]:
     for table in program.question.relation.tables:
         if table.protection:
-            yield f"{table.protection.population} ({table.protection.unit} in {table.name})"
+            yield f"{table.protection.population} ({_unit(table.protection)} in {table.name})"
+
+
+def _unit(protection: Protection) -> str:
+    """The unit; a path's table is not named, since not everybody may know it."""
+    return protection.unit.told() if isinstance(protection.unit, Via) else str(protection.unit)
 
 
 def _steps(step: Pass) -> Iterator[str]:
@@ -88,8 +94,9 @@ def told(relation: Relation) -> str:
 @told.register
 def _(node: Scan) -> str:
     protection = node.table.protection
-    whose = "public" if protection is None else f"unit {protection.unit}, stability 1; rows without a unit are dropped"
-    return f"scan {node.table.name}: {whose}"
+    if protection is None:
+        return f"scan {node.table.name}: public"
+    return f"scan {node.table.name}: unit {_unit(protection)}, stability 1; rows without a unit are dropped"
 
 
 @told.register

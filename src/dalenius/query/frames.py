@@ -287,6 +287,14 @@ class Groups:
 
     __slots__ = ("_frame", "_keys")
 
+    def run(self, **offer: Any) -> Any:
+        """Refuse: groups by themselves ask nothing."""
+        raise InvalidParameter(
+            "question", "group_by(...)", allowed="finished with .agg(...)", hint="Write .group_by(...).agg(n=count())."
+        )
+
+    explain = cost = expected_error = rehearse = asked = run
+
     def __init__(self, frame: Frame, keys: tuple[Item, ...]) -> None:
         self._frame, self._keys = frame, keys
 

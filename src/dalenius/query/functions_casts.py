@@ -23,12 +23,14 @@ from dalenius.query.calendar import FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOME
 from dalenius.query.evaluation import WIDE
 from dalenius.query.expressions import Expression
 from dalenius.query.functions_logic import compared
-from dalenius.query.functions_numbers import FINEST_QUOTIENT, regridded
+from dalenius.query.functions_numbers import regridded
 from dalenius.query.signatures import NEVER, REFUSED, Cell, Function, Unfit
 from dalenius.query.types import Bool, Days, Moments, Number, Ranged
 
 MOST_PLACES = 15
 """Decimals after the point of a text that is read as a number."""
+FINEST_READ = Fraction(1, 10**6)
+"""The step of a number that is read from a text, unless told otherwise."""
 
 
 def to_int(x: Expression) -> Expression:
@@ -56,7 +58,7 @@ def to_real(x: Expression, size: Expression | None = None) -> Expression:
     x = as_kind(x, "number", "text")
     if size is None and kind(x) == "number":
         return x
-    unit = FINEST_QUOTIENT if size is None else constant_number(size, "the step")
+    unit = FINEST_READ if size is None else constant_number(size, "the step")
     if unit <= 0:
         raise Unfit("the step must be positive", "Give a step such as 0.01.")
     number = x if kind(x) == "number" else _decimal(x, unit)

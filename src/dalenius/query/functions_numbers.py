@@ -32,8 +32,8 @@ from dalenius.query.plan import hull
 from dalenius.query.signatures import NEVER, REFUSED, Cell, Function, Unfit
 from dalenius.query.types import Bool, Number, Ranged, Text
 
-FINEST_QUOTIENT = Fraction(1, 10**6)
-"""The step of a quotient, unless the numerator has a finer one."""
+FINEST_QUOTIENT = Fraction(1, 10**9)
+"""The step of a quotient, unless the numerator has a finer one: so fine that rounding down hardly shows in a mean."""
 
 
 def add(x: Expression, y: Expression) -> Expression:
@@ -232,8 +232,8 @@ FUNCTIONS = (
         NEVER, multiply, 2, 2,
     ),
     Function(
-        "divide", _NUMBERS, "a number in steps of 0.000001, or the numerator's step if that is finer",
-        Cell("x / y, rounded down to the step", (-1, 3), Decimal("-0.333334")), Cell(_NULL, (None, 2)),
+        "divide", _NUMBERS, "a number in steps of 0.000000001, or the numerator's step if that is finer",
+        Cell("x / y, rounded down to the step", (-1, 3), Decimal("-0.333333334")), Cell(_NULL, (None, 2)),
         Cell(_WIDE, (_HUGE, 3), REFUSED), Cell("NULL where y is 0", (1, 0)), divide, 2, 2,
     ),
     Function(

@@ -18,11 +18,12 @@ from dalenius.query.arguments import (
 )
 from dalenius.query.evaluation import LONGEST_TEXT
 from dalenius.query.expressions import Expression
+from dalenius.query.functions_numbers import clamp
 from dalenius.query.signatures import NEVER, REFUSED, Cell, Function, Unfit
 from dalenius.query.types import Bool, Number
 
 LONGEST_STORED = 2**32 - 1
-"""Code points of a text that an engine can hold."""
+"""Code points of a text that an engine can hold. Imported texts may be as long; computed ones have `LONGEST_TEXT`."""
 LONGEST_PATTERN = 1_000
 _FAR = 2**31 - 1
 
@@ -55,8 +56,9 @@ def like(x: Expression, pattern: Expression) -> Expression:
 
 def length(x: Expression) -> Expression:
     (x,) = texts(x)
-    sizes = [size for size in images("length", (x,)) or (0, LONGEST_STORED) if size is not None] or [0]
-    return made("length", (x,), Number(x.domain.nullable, int(min(sizes)), int(max(sizes))))
+    sizes = [int(size) for size in images("length", (x,)) or (0, LONGEST_STORED) if size is not None] or [0]
+    whole = made("length", (x,), Number(x.domain.nullable, min(sizes), max(sizes)))
+    return clamp(whole, integer(0), integer(LONGEST_TEXT)) if max(sizes) > LONGEST_TEXT else whole
 
 
 def substring(x: Expression, start: Expression, size: Expression | None = None) -> Expression:
@@ -106,7 +108,8 @@ FUNCTIONS = (
         NEVER, _TEXT, text_of_texts("trim"), 1, 1,
     ),
     Function(
-        "length", "a text", "a whole number", Cell("how many code points", ("é\N{COMBINING TILDE}",), 2),
+        "length", "a text", f"a whole number up to {LONGEST_TEXT:,}",
+        Cell("how many code points; of a longer text 10,000", ("é\N{COMBINING TILDE}",), 2),
         Cell(_NULL, (None,)), NEVER, _TEXT, length, 1, 1,
     ),
     Function(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import product
 from math import prod
 from typing import Any, TypeAlias
 
@@ -40,15 +41,7 @@ class KeySpace:
 
     def keys(self) -> list[Key]:
         """Every key, in order."""
-        columns = [domain.codes() for domain in self.domains]
-        return [self._key(columns, index) for index in range(self.size)]
-
-    def _key(self, columns: list[list[Code]], index: int) -> Key:
-        key: list[Code] = []
-        for column in reversed(columns):
-            index, place = divmod(index, len(column))
-            key.append(column[place])
-        return tuple(reversed(key))
+        return list(product(*(domain.codes() for domain in self.domains)))
 
     def dense(self, keys: Sequence[pa.Array], total: NDArray[Any]) -> NDArray[Any]:
         """One number for each key of the space, zero where it does not occur; keys outside the space are left out."""

@@ -68,7 +68,7 @@ class _Facts:
 
     def _compare(self, relation: str, x: Expression, y: Expression) -> None:
         """x is a column, perhaps times a positive constant; y is a constant or, for equality, another column."""
-        column, factor = _scaled_column(x)
+        column, factor = scaled_column(x)
         domain = self.known.get(column)
         if domain is None or factor < 1:
             return
@@ -128,7 +128,7 @@ class _Facts:
         if not all(isinstance(value, Literal) for value in values):
             return
         listed: list[Code] = [value.value for value in values if isinstance(value, Literal) and value.value is not None]
-        column, factor = _scaled_column(x)
+        column, factor = scaled_column(x)
         domain = self.known.get(column)
         numbers = [each for each in listed if isinstance(each, int)]
         texts = [each for each in listed if isinstance(each, str)]
@@ -158,7 +158,7 @@ def not_null(expression: Expression) -> Iterator[str]:
         yield from not_null(expression.arguments[0])
 
 
-def _scaled_column(expression: Expression) -> tuple[str, int]:
+def scaled_column(expression: Expression) -> tuple[str, int]:
     """The column and the constant factor of an expression that is one times the other; "" where it is not."""
     if isinstance(expression, Column):
         return expression.name, 1

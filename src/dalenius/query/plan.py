@@ -533,8 +533,28 @@ def least_known(*bounds: int | None) -> int | None:
 
 
 def default_most(relation: Relation) -> Most | None:
-    """The largest of the limits that the owner set for the tables of a relation; None where each row is a unit."""
-    limits = [table.protection.most for table in relation.tables if table.protection and table.protection.most]
+    """What one unit may contribute by the limits that the owner set; None where each row is a unit.
+
+    A union holds the rows of all its parts, so the limits of those that hold rows of one population add up; elsewhere
+    the largest limit counts.
+    """
+    if isinstance(relation, Scan):
+        return relation.table.protection.most if relation.table.protection else None
+    parts = [_of_population(relation, name) for name in relation.populations] if isinstance(relation, Union) else []
+    limits = [most for most in parts or map(default_most, relation.children) if most]
     if not limits:
         return None
     return Most(rows=max(most.rows for most in limits), groups=max(most.groups for most in limits))
+
+
+def _of_population(union: Union, population: str) -> Most | None:
+    """What a unit of one population may contribute to the parts of a union that hold its rows; one row, where each
+    row is a unit."""
+    parts = [part for part in union.parts if population in part.populations]
+    limits = [default_most(part) for part in parts]
+    if not any(limits):
+        return None
+    own = [part.rows_of_unit or 1 for part in parts]
+    rows = sum(most.rows if most else size for most, size in zip(limits, own, strict=True))
+    groups = sum(most.groups if most else size for most, size in zip(limits, own, strict=True))
+    return Most(rows=rows, groups=groups)

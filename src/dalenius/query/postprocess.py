@@ -14,7 +14,7 @@ from typing import Any
 from dalenius.query.bars import bars
 from dalenius.query.estimates import LEVEL, Estimates
 from dalenius.query.questions import Given, KeyOf, Output, Post, ValueOf
-from dalenius.query.released import apply, plain, sort_key, tidy
+from dalenius.query.released import apply, picked, plain, sort_key, tidy
 from dalenius.query.types import Code, Domain
 
 
@@ -33,17 +33,18 @@ class Shaped:
 
 @dataclass(frozen=True)
 class Groups:
-    """What was released of each group: its keys and the estimates of its statistics."""
+    """What was released of each of `count` groups: its keys, column by column, and the estimates of its statistics."""
 
-    keys: Sequence[tuple[Any, ...]]
+    keys: Sequence[list[Any]]
     estimates: Sequence[Estimates | None]
     level: Fraction
+    count: int
 
     def value(self, post: Post, row: int) -> Any:
         """The value of a term in one group."""
         match post:
             case KeyOf():
-                return plain(self.keys[row][post.index])
+                return plain(self.keys[post.index][row])
             case ValueOf():
                 found = self.estimates[post.index]
                 return None if found is None else plain(found.values[row])
@@ -54,9 +55,9 @@ class Groups:
     def column(self, post: Post, rows: Sequence[int]) -> list[Any]:
         """The values of a term as people see them; a statistic or key by itself as it came."""
         if isinstance(post, KeyOf):
-            return [tidy(self.keys[row][post.index]) for row in rows]
+            return picked(self.keys[post.index], rows)
         found = self.estimates[post.index] if isinstance(post, ValueOf) else None
-        return [tidy(self.value(post, row)) for row in rows] if found is None else [found.values[row] for row in rows]
+        return [tidy(self.value(post, row)) for row in rows] if found is None else picked(found.values, rows)
 
 
 def shape(
@@ -76,8 +77,8 @@ def shape(
     """
     if nonnegative:
         estimates = [found and _not_negative(found) for found in estimates]
-    read = [tuple(domain.shown(code) for domain, code in zip(key_domains, key, strict=True)) for key in keys]
-    groups = Groups(read, estimates, level)
+    read = [_read(domain, [key[place] for key in keys]) for place, domain in enumerate(key_domains)]
+    groups = Groups(read, estimates, level, len(keys))
     rows = _kept(output, groups)
     columns = [_rounded(groups.column(post, rows), digits) for _, post in output.columns]
     return Shaped(
@@ -89,16 +90,22 @@ def shape(
     )
 
 
-def _kept(output: Output, groups: Groups) -> list[int]:
+def _read(domain: Domain, codes: Sequence[Code]) -> list[Any]:
+    """Codes as people read them, each different one read once."""
+    shown = {code: tidy(domain.shown(code)) for code in set(codes)}
+    return [shown[code] for code in codes]
+
+
+def _kept(output: Output, groups: Groups) -> Sequence[int]:
     """The groups that are shown, in order: NULLs last, ties in the order of the keys."""
-    rows = list(range(len(groups.keys)))
+    rows: Sequence[int] = range(groups.count)
     if output.having is not None:
         rows = [row for row in rows if groups.value(output.having, row) is True]
     for term, descending in reversed(output.order_by):
         values = {row: groups.value(term, row) for row in rows}
         known = [row for row in rows if values[row] is not None]
         known.sort(key=lambda row: sort_key(values[row]), reverse=descending)
-        rows = known + [row for row in rows if values[row] is None]
+        rows = [*known, *(row for row in rows if values[row] is None)]
     return rows if output.limit is None else rows[: output.limit]
 
 

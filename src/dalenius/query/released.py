@@ -9,13 +9,15 @@ from __future__ import annotations
 import datetime as dt
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import floor, isfinite
 from typing import Any
 from unicodedata import normalize
+
+from dalenius.query.evaluation import LONGEST_TEXT
 
 _LONG = Context(prec=10_000)  # no sum has as many digits
 _DAY = dt.timedelta(days=1)
@@ -33,6 +35,17 @@ def number(value: Fraction, unit: Fraction) -> int | Decimal | float:
     return Decimal(int(value * 10**digits)).scaleb(-digits, _LONG)
 
 
+def numbers(codes: Sequence[int], unit: Fraction) -> list[int | Decimal | float]:
+    """These multiples of `unit` for people, as `number` gives them one by one."""
+    digits = _decimals(unit.denominator)
+    if digits is None:
+        return [number(code * unit, unit) for code in codes]
+    factor = int(unit * 10**digits)
+    if not digits:
+        return [code * factor for code in codes]
+    return [Decimal(code * factor).scaleb(-digits, _LONG) for code in codes]
+
+
 def tidy(value: Any) -> Any:
     """A computed value for people; fractions become whole numbers, decimals or floats."""
     return number(value, value) if isinstance(value, Fraction) else value
@@ -43,6 +56,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return normalize("NFC", value)
     return Fraction(value) if isinstance(value, Decimal) else value
+
+
+def picked(values: list[Any], rows: Sequence[int]) -> list[Any]:
+    """The values of these groups; all of them as they are."""
+    return list(values) if rows == range(len(values)) else [values[row] for row in rows]
 
 
 def apply(function: str, arguments: list[Any]) -> Any:
@@ -270,7 +288,7 @@ _STRICT: Mapping[str, Callable[..., Any]] = {
     "lower": lambda text: text.translate(_LOWER),
     "upper": lambda text: text.translate(_UPPER),
     "trim": lambda text: text.strip(" \t\n\r\x0b\x0c"),
-    "length": lambda text: Fraction(len(text)),
+    "length": lambda text: Fraction(min(len(text), LONGEST_TEXT)),
     "substring": _substring,
     "replace": lambda text, old, new: text.replace(old, new) if old else text,
     "starts_with": str.startswith,

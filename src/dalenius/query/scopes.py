@@ -44,6 +44,8 @@ class PathKey:
     table: str
     column: str | None
     paths: frozenset[tuple[str, str]]
+    end: str = "a table of the same population"
+    """Where a path leads, by name only where the asker may ask about that table."""
 
 
 Meaning: TypeAlias = Field | TheUnit | PathKey
@@ -146,11 +148,10 @@ def refuse_unit(name: Name) -> NoReturn:
 
 def refuse_key(name: Name, key: PathKey) -> NoReturn:
     """A key of a path is for joins along that path."""
-    table, column = min(key.paths)
     raise QueryRefused(
         text(name),
         rule="it is a key that leads to whose row this is, and can only be joined on",
-        instead=f"Use it in JOIN ... ON along its path to {table}.{column}, or leave it out.",
+        instead=f"Use it in JOIN ... ON along its path to {key.end}, or leave it out.",
     )
 
 
@@ -222,7 +223,9 @@ def _identifiers(table: Table, label: str, tables: Mapping[str, Table]) -> Itera
     """The names that say whose rows these are: keys of paths, and the unit, which wins over a key of its name."""
     declared = {name.lower(): f"{label}.{name}" for name, _ in table.columns}
     for column, paths in _path_keys(table, tables).items():
-        yield Visible(column, None, PathKey(table.name, declared.get(column.lower()), paths))
+        key = PathKey(table.name, declared.get(column.lower()), paths)
+        known = [f"{table}.{key}" for table, key in sorted(paths) if table in tables]
+        yield Visible(column, None, replace(key, end=known[0]) if known else key)
     unit = _unit_name(table, tables)
     if unit is not None:
         yield Visible(unit, None, TheUnit())

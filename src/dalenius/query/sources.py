@@ -14,6 +14,7 @@ from dalenius.errors import QueryRefused, UnknownName
 from dalenius.query.expressions import Call, Column, Expression
 from dalenius.query.functions import call
 from dalenius.query.plan import MOST_FAN_OUT, Join, Relation, UnitFilter
+from dalenius.query.possible import require_possible
 from dalenius.query.rendering import join_text, text
 from dalenius.query.scopes import PathKey, Scope, Setting, TheUnit, Visible, refuse_key, scanned
 from dalenius.query.syntax import Apply, Joined, Name, Select, Source, Subquery, TableName, Term, UnitsIn
@@ -26,7 +27,10 @@ def rows(select: Select, setting: Setting) -> Scope:
     scope = bound(select.source, setting, waiting)
     units = [(place, term) for place, term in enumerate(map(_units_in, waiting)) if term is not None]
     places = {place for place, _ in units}
-    scope = filtered(scope, [term for place, term in enumerate(waiting) if place not in places])
+    others = [term for place, term in enumerate(waiting) if place not in places]
+    for term in others:
+        require_possible(term, condition(term, scope))
+    scope = filtered(scope, others)
     for _, term in units:
         scope = replace(scope, relation=_unit_filter(term, scope, setting))
     return scope

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -21,7 +22,10 @@ class Most:
     rows: int
     groups: int
 
-    def __init__(self, *, rows: int, groups: int) -> None:
+    def __init__(self, *, rows: int | None = None, groups: int | None = None) -> None:
+        if rows is None or groups is None:
+            raise InvalidParameter("most", {"rows": rows, "groups": groups}, allowed="stated in rows and in groups, "
+                                   "such as Most(rows=20, groups=5)")  # fmt: skip
         object.__setattr__(self, "rows", whole(1, rows=rows))
         object.__setattr__(self, "groups", whole(1, groups=groups))
         if max(self.rows, self.groups) > 2**40:
@@ -33,7 +37,8 @@ class Most:
 
 @dataclass(frozen=True)
 class UnitColumn:
-    """Each row belongs to the unit that this column names; rows where it is NULL are dropped."""
+    """Each row belongs to the unit that this column names. An import refuses rows where it is NULL, and a scan drops
+    them anyway."""
 
     column: str
 
@@ -54,6 +59,10 @@ class Via:
 
     def __str__(self) -> str:
         return f"{self.column} → {self.table}.{self.key}"
+
+    def told(self, known: Container[str] = ()) -> str:
+        """The path for somebody who may not know its table: its name is said only if it is among the `known` ones."""
+        return str(self) if self.table in known else f"{self.column} → a table of the same population"
 
 
 @dataclass(frozen=True)
@@ -108,6 +117,13 @@ class Table:
     def __post_init__(self) -> None:
         if self.protection is not None and (self.rows is not None or self.repeats):
             raise InvalidParameter("rows", self.name, allowed="counted for public tables alone")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns that an import reads: declared ones, keys, and the one that names the unit."""
+        unit = self.protection.unit if self.protection else None
+        owner = [unit.column] if isinstance(unit, UnitColumn | Via) else []
+        return tuple(dict.fromkeys([*(name for name, _ in self.columns), *self.keys, *owner]))
 
     def repeats_of(self, column: str | None) -> int | None:
         """How often the most frequent value of a column occurs in a public table, NULL aside; of None, its rows."""

@@ -13,7 +13,7 @@ from dalenius.query.plan import Filter, Relation
 from dalenius.query.rendering import text
 from dalenius.query.scopes import Scope
 from dalenius.query.syntax import Apply, Constant, Item, Name, Term, UnitsIn
-from dalenius.query.types import Bool
+from dalenius.query.types import Bool, Text
 
 AGGREGATES = frozenset(
     {
@@ -55,9 +55,24 @@ def applied(term: Apply, arguments: Sequence[Expression]) -> Expression:
     try:
         return call(term.function, *arguments)
     except QueryRefused as refused:
+        _require_text(term, arguments)
         raise QueryRefused(text(term), rule=refused.rule, instead=refused.instead) from None
     except InvalidParameter as invalid:
         raise QueryRefused(text(term), rule=str(invalid), instead="Change the arguments.") from None
+
+
+def _require_text(term: Apply, arguments: Sequence[Expression]) -> None:
+    """Say which argument of CONCAT, or of ||, is no text. CONCAT reads as one COALESCE(argument, '') after the other."""
+    filled = term.function == "coalesce" and term.arguments[1:] == (Constant(""),)
+    if not filled and term.function != "concat":
+        return
+    for part, found in zip(term.arguments, arguments, strict=True):
+        if not isinstance(found.domain, Text):
+            raise QueryRefused(
+                text(part),
+                rule=f"it must be a text to be joined with texts, but it is {found.domain}",
+                instead=f"Write CAST({text(part)} AS TEXT).",
+            ) from None
 
 
 def is_aggregate(term: Term) -> bool:

@@ -69,9 +69,18 @@ class Ranged(Domain):
 
     def __post_init__(self) -> None:
         if self.lower > self.upper:
-            raise InvalidParameter("upper", self.upper, allowed=f"at least the lower bound {self.lower}")
+            lower, upper = self._readable(self.lower), self._readable(self.upper)
+            raise InvalidParameter("upper", upper, allowed=f"at least the lower bound {lower}")
         if max(abs(self.lower), abs(self.upper)) >= WIDEST:
             raise InvalidParameter("range", "too wide", allowed="below 2^126 in steps of the column")
+
+    def _readable(self, code: int) -> str | int:
+        """A bound as people write it; a day that no calendar has stays a number."""
+        try:
+            shown = self.shown(code)
+            return shown if isinstance(shown, int) else str(shown)
+        except (OverflowError, ValueError):
+            return code
 
     @property
     def size(self) -> int | None:
@@ -100,10 +109,13 @@ class Number(Ranged):
     def shown(self, code: Code) -> Any:
         if code is None:
             return None
-        value = Fraction(code) * self.step
-        return int(value) if self.step.denominator == 1 else decimal(value)
+        if self.step.denominator == 1:
+            return int(code) * self.step.numerator
+        return decimal(Fraction(code) * self.step)
 
     def __str__(self) -> str:
+        if self.lower == self.upper:
+            return str(self.shown(self.lower))
         bounds = f"{self.shown(self.lower)} to {self.shown(self.upper)}"
         return f"numbers from {bounds}" + ("" if self.step == 1 else f" in steps of {decimal(self.step)}")
 
@@ -127,7 +139,10 @@ class Int(Number):
 class Real(Number):
     """Real numbers from `lower` to `upper`, kept as the nearest multiple of `step`."""
 
-    def __init__(self, lower: Figure, upper: Figure, *, step: Figure, nullable: bool = False) -> None:
+    def __init__(self, lower: Figure, upper: Figure, *, step: Figure | None = None, nullable: bool = False) -> None:
+        if step is None:
+            raise InvalidParameter("step", None, allowed="stated, such as Real(0, 5000, step='0.01')",
+                                   hint="Values are kept as the nearest multiple of it.")  # fmt: skip
         size = positive(step=step)
         low, high = ceil(exact(lower=lower) / size), floor(exact(upper=upper) / size)
         _fill(self, nullable=nullable, lower=low, upper=high, step=size)
@@ -164,6 +179,8 @@ class Days(Dated):
         return None if code is None else EPOCH + dt.timedelta(days=int(code))
 
     def __str__(self) -> str:
+        if self.lower == self.upper:
+            return str(self.shown(self.lower))
         return f"days from {self.shown(self.lower)} to {self.shown(self.upper)}"
 
 
@@ -192,6 +209,8 @@ class Moments(Dated):
         return None if code is None else _EPOCH_MOMENT + int(code) * _MICROSECOND
 
     def __str__(self) -> str:
+        if self.lower == self.upper:
+            return str(self.shown(self.lower))
         return f"moments from {self.shown(self.lower)} to {self.shown(self.upper)}"
 
 
@@ -258,6 +277,8 @@ class Choice(Text):
         return [*self.values, *([None] if self.nullable else [])]
 
     def __str__(self) -> str:
+        if len(self.values) <= 1:
+            return f"'{self.values[0]}'" if self.values else "NULL"
         listed = ", ".join(self.values[:5])
         return f"one of {listed}" + ("" if len(self.values) <= 5 else f" and {len(self.values) - 5} more")
 

@@ -30,7 +30,7 @@ def rows(*units: tuple[int, int]) -> pa.Table:
 
 def joined_rows(engine: DuckDBEngine, join: Join) -> int:
     """How many rows a join has."""
-    ((count,),) = exact(engine, aggregate(join, [Total("rows")], rows=2**40)).values()
+    ((count,),) = exact(engine, aggregate(join, [Total("rows")], keys=(), rows=2**40)).values()
     return count
 
 
@@ -79,8 +79,8 @@ def test_tables_without_columns_are_bounded_too() -> None:
 def test_nothing_is_hashed_where_a_unit_cannot_have_more_rows() -> None:
     total = UnitTotal("count", None, 5, Number(False, 1, 5))
     grouped = Group(SCAN, (), (("d.0", total),))
-    assert "QUALIFY" not in passes.spelled(aggregate(Join(grouped, grouped, ()), [Total("units")]))
-    assert "QUALIFY" in passes.spelled(aggregate(Join(grouped, AGAIN, ()), [Total("units")]))
+    assert "QUALIFY" not in passes.spelled(aggregate(Join(grouped, grouped, ()), [Total("units")], keys=()))
+    assert "QUALIFY" in passes.spelled(aggregate(Join(grouped, AGAIN, ()), [Total("units")], keys=()))
 
 
 def test_rows_are_taken_for_one_per_unit_by_the_form_of_the_plan_alone() -> None:

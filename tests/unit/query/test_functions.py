@@ -174,7 +174,7 @@ def test_strict_and_lenient_functions_are_all_meanings() -> None:
             call("multiply", call("subtract", AGE, literal(60)), call("subtract", AGE, literal(60))),
             Number(False, 0, 3600),
         ),
-        (call("divide", COST, AGE), Number(True, 0, 5_000_000_000, Fraction(1, 10**6))),
+        (call("divide", COST, AGE), Number(True, 0, 5_000_000_000_000, Fraction(1, 10**9))),
         (call("modulo", AGE, literal(10)), Number(False, 0, 9)),
         (call("modulo", call("clamp", AGE, literal(63), literal(66)), literal(10)), Number(False, 3, 6)),
         (call("floor", COST), Number(True, 0, 5000)),

@@ -86,6 +86,10 @@ class File:
                 self._readers -= 1
                 self._gate.notify_all()
 
+    def keep_private(self) -> None:
+        """Let nobody but the owner of the process read or write the file."""
+        self._path.chmod(0o600)
+
     def close(self) -> None:
         with self._gate:
             self._gate.wait_for(lambda: self._readers == 0)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from dalenius.engines.duckdb import passes, snapshots
+from dalenius.engines.duckdb import csv_files, folders, passes, snapshots
 from dalenius.engines.duckdb.connection import File, Limits, run
 from dalenius.engines.duckdb.results import cells
+from dalenius.engines.engine import AS_DECLARED, Reading
 from dalenius.errors import DataMismatch
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import Neighbours, require_same
 from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.process import identity
 from dalenius.query.cells import Cells
 from dalenius.query.plan import Pass
 from dalenius.query.tables import Table
@@ -36,27 +36,30 @@ class DuckDBEngine:
         log: Callable[[BaseException], object] = lambda error: None,
     ) -> None:
         # Without a folder too the rows lie in a file: only a file can be opened read-only.
-        place = Path(tempfile.mkdtemp(prefix="dalenius-") if folder is None else folder)
+        place = folders.temporary() if folder is None else Path(folder)
         # At the latest with the process; an engine that nobody closed is no reason for a warning.
-        self._delete = weakref.finalize(self, shutil.rmtree, place, ignore_errors=True) if folder is None else None
+        self._delete = weakref.finalize(self, folders.delete, place, identity()) if folder is None else None
         self._limits = limits or Limits()
         self._file, self._log = File(place / "tables.duckdb", self._limits), log
         self._tables = {table.name: table for table in tables}
         with self._file.writing() as connection:
             snapshots.prepare(connection)
+        self._file.keep_private()
 
-    def register(self, table: Table, source: Any, *, counts: bool = False) -> None:
+    def register(self, table: Table, source: Any, *, counts: bool = False, reading: Reading = AS_DECLARED) -> None:
         """Import the rows of a table; raises `DataMismatch` and keeps nothing if they disagree with it."""
         problem: DataMismatch | None = None
         try:
             with self._file.writing() as connection:
-                snapshots.write(connection, table, source, self._tables, counts=counts)
+                snapshots.write(connection, table, source, self._tables, counts=counts, reading=reading)
             self._tables[table.name] = table
             return
         except DataMismatch as error:
             problem = error
         except Exception as error:
             self._log(error)
+            known = csv_files.explained(error) if csv_files.is_csv(source) else None
+            problem = DataMismatch(table.name, problem=known[0], instead=known[1]) if known else None
         raise problem or DataMismatch(
             table.name,
             problem="the source could not be read, or this version is there already",

@@ -18,10 +18,11 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import duckdb
 import pyarrow as pa
 
-from dalenius.engines.duckdb.codes import INTEGERS, Chain, Source, chain, text, unreadable
+from dalenius.engines.duckdb.codes import FLOATS, INTEGERS, Chain, Source, chain, text, unreadable
 from dalenius.engines.duckdb.hashes import folded, identity, mixed
 from dalenius.engines.duckdb.names import OWNER, ROWS, TEXTS, rows_table, stored, stored_key, texts_table, width
-from dalenius.engines.duckdb.sources import SOURCE, opened
+from dalenius.engines.duckdb.sources import SOURCE, named, opened
+from dalenius.engines.engine import Reading
 from dalenius.errors import DataMismatch
 from dalenius.query.tables import EachRow, Table, UnitColumn, Via
 from dalenius.query.types import Choice, Domain, Ranged, Text
@@ -29,6 +30,7 @@ from dalenius.query.types import Choice, Domain, Ranged, Text
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 Kind: TypeAlias = Literal["integer", "text", "row"]
 _WRITTEN_INTEGER = "0|-?[1-9][0-9]{0,18}"
+_UNREADABLE = "Clean the source, or name the words that stand for no value, as in nulls=['NA', '?']."
 _COPY = "content || '#' || copy"
 
 
@@ -58,9 +60,12 @@ def _figure(connection: Connection, sql: str) -> int:
     return max(1, row[0] or 1) if row else 1
 
 
-def write(connection: Connection, table: Table, source: Any, tables: Mapping[str, Table], *, counts: bool) -> None:
+def write(
+    connection: Connection, table: Table, source: Any, tables: Mapping[str, Table], *, counts: bool, reading: Reading
+) -> None:
     """Import a table in one transaction; `tables` are those imported before, for key paths."""
-    with opened(connection, table.name, source) as columns:
+    with opened(connection, table.name, source, reading.nulls) as found:
+        columns = named(table.name, found, table.sources, dict(reading.rename))
         connection.execute("BEGIN TRANSACTION")
         try:
             Import(connection, table, columns, tables, counts).run()
@@ -82,7 +87,6 @@ class Import:
 
     def run(self) -> None:
         """Stage the rows as codes and texts, number the texts, and write the rows sorted by unit."""
-        self._require_names()
         self._require_readable()
         self._stage()
         self._write_texts()
@@ -127,6 +131,9 @@ class Import:
         if kind == "integer" and own == "text":
             self._require(f"NOT ({_plain(source.column)})", SOURCE, f"some ids in {column!r} are not whole numbers, "
                           f"by which other tables of {population!r} tell their units apart")  # fmt: skip
+        if kind == "integer" and own == "integer":
+            self._require(f"{source.column} IS NOT NULL AND {_number(source.column)} IS NULL", SOURCE,
+                          f"some ids in {column!r} are 2^63 or more in size", "Write the ids as texts.")  # fmt: skip
         self._record("people", population, kind)
         return _id_chain(kind, own)
 
@@ -209,7 +216,8 @@ class Import:
         if isinstance(unit, EachRow):
             return f"({self._each_row()})"
         if isinstance(unit, UnitColumn):
-            self._require(f"{OWNER} IS NULL", "staged", f"the unit column {unit.column!r} has no value in some rows")
+            self._require(f"{OWNER} IS NULL", "staged", f"the unit column {unit.column!r} has no value in some rows",
+                          "Leave out the rows that belong to nobody.")  # fmt: skip
         if isinstance(unit, Via):
             return f"(SELECT p.{OWNER}, o.* FROM staged o JOIN ({self._pairs(unit)}) p ON o.via = p.via)"
         return "staged"
@@ -238,33 +246,26 @@ class Import:
 
     # ---- what is refused
 
-    def _require_names(self) -> None:
-        unit = self._unit
-        wanted = [name for name, _ in self.table.columns] + list(self.table.keys)
-        wanted += [unit.column] if isinstance(unit, UnitColumn | Via) else []
-        missing = [name for name in dict.fromkeys(wanted) if name not in self.columns]
-        if missing:
-            named = ", ".join(map(repr, missing))
-            self._refuse(f"the source has no column {named}", "Names are compared exactly, with their case.")
-
     def _require_readable(self) -> None:
         for name, domain in self.table.columns:
             condition = unreadable(domain, self.columns[name])
             if condition:
-                self._require(condition, SOURCE, f"some values of column {name!r} cannot be read as {domain}")
+                self._require(
+                    condition, SOURCE, f"some values of column {name!r} cannot be read as {domain}", _UNREADABLE
+                )
 
     def _require_no_nulls(self) -> None:
         for name, domain in self.table.columns:
             if not domain.nullable:
-                problem = (
-                    f"column {name!r} has no value, or none that is listed, in some rows, but is declared not nullable"
-                )
-                self._require(f"{stored(name)} IS NULL", rows_table(self.table), problem)
+                listed = ", or none that is listed," if isinstance(domain, Choice) else ""
+                problem = f"column {name!r} has no value{listed} in some rows, but is declared not nullable"
+                instead = f"Declare it nullable=True{', or list all its values' if listed else ''}."
+                self._require(f"{stored(name)} IS NULL", rows_table(self.table), problem, instead)
 
-    def _require(self, condition: str, source: str, problem: str) -> None:
+    def _require(self, condition: str, source: str, problem: str, instead: str = "Clean the source first.") -> None:
         found = self._number_of(condition, source)
         if found:
-            self._refuse(problem + (f" ({found} of them)" if self.counts else ""), "Clean the source first.")
+            self._refuse(problem + (f" ({found} of them)" if self.counts else ""), instead)
 
     def _number_of(self, condition: str, source: str) -> int:
         row = self.connection.execute(f"SELECT count(*) FROM {source} WHERE {condition}").fetchone()
@@ -272,7 +273,9 @@ class Import:
 
     def _refuse_id(self, column: str) -> NoReturn:
         problem = f"column {column!r} holds {self.columns[column].type}, which names nobody"
-        self._refuse(problem, "Ids are whole numbers or texts.")
+        floats = self.columns[column].kind in FLOATS
+        hint = " In pandas: table[column].astype('Int64'), or read the column as text." if floats else ""
+        self._refuse(problem, f"Ids are whole numbers or texts.{hint}")
 
     def _refuse_mixed(self, population: str) -> NoReturn:
         self._refuse(

@@ -6,67 +6,156 @@ Nothing is guessed from the content: the values of a CSV file are texts, and are
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import duckdb
 import pyarrow as pa
 
+from dalenius.engines.duckdb import csv_files
 from dalenius.engines.duckdb.codes import Source
+from dalenius.engines.duckdb.csv_files import is_csv, text
 from dalenius.engines.duckdb.expressions import quote
 from dalenius.errors import DataMismatch
 
 SOURCE = "source"
-_CSV = """all_varchar = true, header = true, delim = ',', quote = '"', escape = '"'"""
-_FILES = (
-    "a Parquet file (.parquet), a CSV file (.csv, .csv.gz), (file.duckdb, table), or an Arrow, pandas or Polars table"
+_KINDS = (
+    "a Parquet file (.parquet), a CSV file (.csv, .csv.gz, .tsv), (file.duckdb, table), or an Arrow, pandas or Polars "
+    "table"
 )
+
+Found: TypeAlias = "list[tuple[str, Source]]"
+"""The columns of a source, in order, with their names there."""
 
 
 @contextmanager
-def opened(connection: duckdb.DuckDBPyConnection, table: str, source: Any) -> Iterator[dict[str, Source]]:
-    """The columns of a source by name, which can be read from the view `source` until the end of the block."""
+def opened(
+    connection: duckdb.DuckDBPyConnection, table: str, source: Any, nulls: Sequence[str] = ()
+) -> Iterator[Found]:
+    """The columns of a source, which can be read from the view `source` until the end of the block."""
     attached = isinstance(source, tuple)
-    if attached:
-        _attach(connection, table, source)
-    elif isinstance(source, str | os.PathLike):
-        _view_of_file(connection, table, Path(source))
-    else:
-        connection.register(SOURCE, _arrow(table, source))
+    if nulls and not is_csv(source):
+        raise DataMismatch(
+            table, problem="words for NULL are for CSV files", instead="Leave nulls out: other sources have a NULL."
+        )
     try:
-        yield _columns(connection, written=_is_csv(source))
+        yield _viewed(connection, table, source, nulls)
     finally:
         connection.execute(f"DROP VIEW IF EXISTS {SOURCE}")
         if attached:
-            connection.execute("DETACH owner_file")
+            connection.execute("DETACH DATABASE IF EXISTS owner_file")
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, *, written: bool) -> dict[str, Source]:
+def named(table: str, found: Found, wanted: Iterable[str], rename: Mapping[str, str]) -> dict[str, Source]:
+    """The wanted columns by their declared names; `DataMismatch` where one is missing or there twice."""
+    names, columns = [name for name, _ in found], {}
+    for declared in dict.fromkeys(wanted):
+        name = rename.get(declared, declared)
+        if names.count(name) > 1:
+            raise DataMismatch(
+                table, problem=f"the source has two columns {name!r}", instead="Give one of them another name there."
+            )
+        if name in names:
+            columns[declared] = found[names.index(name)][1]
+    missing = [rename.get(each, each) for each in dict.fromkeys(wanted) if each not in columns]
+    if missing:
+        _refuse_missing(table, missing, names)
+    return columns
+
+
+def _refuse_missing(table: str, missing: Sequence[str], names: Sequence[str]) -> None:
+    near = {name.casefold(): name for name in names}
+    alike = [f"{near[name.casefold()]!r}" for name in missing if name.casefold() in near]
+    advice = f"It has {', '.join(alike)}. " if alike else ""
+    raise DataMismatch(
+        table,
+        problem=f"the source has no column {', '.join(map(repr, missing))}",
+        instead=f"{advice}Names are compared exactly, with their case; where they differ, add "
+        f"rename={{'declared name': 'name in the source'}}.",
+    )
+
+
+def _viewed(connection: duckdb.DuckDBPyConnection, table: str, source: Any, nulls: Sequence[str]) -> Found:
+    if isinstance(source, tuple):
+        return _of_database(connection, table, source)
+    if isinstance(source, str | os.PathLike):
+        return _of_file(connection, table, Path(source), nulls)
+    return _of_memory(connection, _arrow(table, source))
+
+
+def _described(connection: duckdb.DuckDBPyConnection) -> Found:
     found = connection.execute(f"DESCRIBE SELECT * FROM {SOURCE}").fetchall()
-    return {name: Source(quote(name), kind, written) for name, kind, *_ in found}
+    return [(name, Source(quote(name), kind)) for name, kind, *_ in found]
 
 
-def _view_of_file(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+# ---- files
+
+
+def _of_file(connection: duckdb.DuckDBPyConnection, table: str, path: Path, nulls: Sequence[str]) -> Found:
     if not path.is_file():
         raise DataMismatch(table, problem="there is no such file", instead="Check the path of the file.")
     if set("*?[") & set(str(path)):
         raise DataMismatch(table, problem="the path has one of the signs * ? [", instead="Rename the file.")
-    if _is_csv(path):
-        reader = f"read_csv({_text(path)}, {_CSV})"
-    elif path.suffix.lower() == ".parquet":
-        reader = f"read_parquet({_text(path)})"
-    else:
-        raise DataMismatch(table, problem="this kind of file is not known", instead=f"Pass {_FILES}.")
-    connection.execute(f"CREATE TEMP VIEW {SOURCE} AS SELECT * FROM {reader}")
+    if is_csv(path):
+        return _of_csv(connection, table, path, nulls)
+    if path.suffix.lower() != ".parquet":
+        raise DataMismatch(table, problem="this kind of file is not known", instead=f"Pass {_KINDS}.")
+    connection.execute(f"CREATE TEMP VIEW {SOURCE} AS SELECT * FROM read_parquet({text(path)})")
+    return _described(connection)
 
 
-def _attach(connection: duckdb.DuckDBPyConnection, table: str, source: tuple[Any, ...]) -> None:
+def _of_csv(connection: duckdb.DuckDBPyConnection, table: str, path: Path, nulls: Sequence[str]) -> Found:
+    names, delimiter = csv_files.header(table, path)
+    places = [f"c{place}" for place in range(len(names))]
+    rows = csv_files.reader(text(path), places, delimiter, nulls)
+    connection.execute(f"CREATE TEMP VIEW {SOURCE} AS SELECT * FROM {rows}")
+    return [(name, Source(quote(place), "VARCHAR", True)) for name, place in zip(names, places, strict=True)]
+
+
+def _of_database(connection: duckdb.DuckDBPyConnection, table: str, source: tuple[Any, ...]) -> Found:
     if len(source) != 2 or not Path(source[0]).is_file():
         raise DataMismatch(table, problem="there is no such DuckDB file", instead="Pass (path, table).")
-    connection.execute(f"ATTACH {_text(Path(source[0]))} AS owner_file (READ_ONLY)")
-    connection.execute(f"CREATE TEMP VIEW {SOURCE} AS SELECT * FROM owner_file.{quote(str(source[1]))}")
+    _attach(connection, table, Path(source[0]))
+    connection.execute(f"CREATE TEMP VIEW {SOURCE} AS SELECT * FROM {_place(connection, table, str(source[1]))}")
+    return _described(connection)
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+    try:
+        connection.execute(f"ATTACH {text(path)} AS owner_file (READ_ONLY)")
+        return
+    except duckdb.Error:
+        pass
+    raise DataMismatch(
+        table, problem="the file cannot be opened as a DuckDB file", instead="Close it where it is open for writing."
+    )
+
+
+def _place(connection: duckdb.DuckDBPyConnection, table: str, name: str) -> str:
+    """The quoted name of a table or view of the attached file: `table`, or `schema.table`."""
+    sql = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'owner_file' UNION ALL "
+    sql += "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'owner_file'"
+    known = set(connection.execute(sql).fetchall())
+    schema, _, rest = name.partition(".")
+    found = next((place for place in (("main", name), (schema, rest)) if place in known), None)
+    if found is None:
+        raise DataMismatch(
+            table, problem=f"the DuckDB file has no table {name!r}", instead="Pass (path, 'table') or 'schema.table'."
+        )
+    return f"owner_file.{quote(found[0])}.{quote(found[1])}"
+
+
+# ---- tables in memory
+
+
+def _of_memory(connection: duckdb.DuckDBPyConnection, found: pa.Table) -> Found:
+    """Columns are registered under their places, since DuckDB would rename those that differ in case alone."""
+    places = [f"c{place}" for place in range(found.num_columns)]
+    connection.register(SOURCE, found.rename_columns(places))
+    kinds = _described(connection)
+    return [(name, column) for name, (_, column) in zip(found.column_names, kinds, strict=True)]
 
 
 def _arrow(table: str, source: Any) -> pa.Table:
@@ -78,8 +167,8 @@ def _arrow(table: str, source: Any) -> pa.Table:
         found = None
     if found is None:
         raise DataMismatch(
-            table, problem="it cannot be read: not a table, columns of mixed types, or texts that are not valid",
-            instead=f"Pass {_FILES}, with one type in each column.",
+            table, problem="it cannot be read: not a table, columns of mixed types or equal names, or texts that are "
+            "not valid", instead=f"Pass {_KINDS}, with one type in each column.",
         )  # fmt: skip
     return found
 
@@ -91,14 +180,8 @@ def _as_arrow(source: Any) -> pa.Table:
         return source.read_all()
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source])
-    if hasattr(source, "to_arrow"):
-        return source.to_arrow()
-    return pa.Table.from_pandas(source, preserve_index=False)
-
-
-def _is_csv(source: Any) -> bool:
-    return isinstance(source, str | os.PathLike) and str(source).lower().endswith((".csv", ".csv.gz"))
-
-
-def _text(value: object) -> str:
-    return "'" + str(value).replace("'", "''") + "'"
+    if type(source).__name__ == "LazyFrame":
+        source = source.collect()
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return source.to_arrow_table()
+    return source.to_arrow() if hasattr(source, "to_arrow") else pa.Table.from_pandas(source, preserve_index=False)
