@@ -101,7 +101,7 @@ def weight(relation: Relation, heavy: dict[str, int]) -> int:
         return heavy.get(relation.table.name, 0) + 40 if relation.table.protection else 12
     weights = [weight(child, heavy) for child in relation.children]
     if isinstance(relation, Join) and relation.of_units:
-        weights = [min(weight, relation.most) for weight in weights]
+        weights = [min(weight, 3 * relation.most) for weight in weights]  # choosing them takes time too
     return weights[0] * weights[1] if isinstance(relation, Join) else sum(weights)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from dalenius.curator.charts import Chart, chart
-from dalenius.curator.columns import Column, arrow_array
+from dalenius.curator.columns import Column
 from dalenius.curator.displays import html_table, text_table
 from dalenius.curator.extras import optional
 from dalenius.query.estimates import LEVEL
@@ -30,7 +30,8 @@ _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
 @dataclass(frozen=True, repr=False)
 class Answer:
-    """A noisy table. Each value column is followed by a column of error bars, titled `name ±`, at `level`.
+    """A noisy table. Each column that is made of statistics is followed by a column of error bars, titled `name ±`, at
+    `level`; where nothing can be said about the error, the bar is NULL.
 
     Rows are dicts, by iteration; `to_arrow`, `to_pandas`, `to_polars`, `to_dict` and `to_csv` give the whole table.
     """
@@ -46,10 +47,11 @@ class Answer:
     @classmethod
     def from_shaped(cls, shaped: Shaped, **facts: Any) -> Self:
         """The answer that shows a shaped table; `facts` are the other fields."""
-        parts = zip(_different(shaped.names), shaped.columns, shaped.errors, shaped.domains, strict=True)
+        kinds = shaped.kinds or (None,) * len(shaped.names)
+        parts = zip(_different(shaped.names), shaped.columns, shaped.errors, shaped.domains, kinds, strict=True)
         columns = [
-            Column(name, tuple(values), None if errors is None else tuple(errors), domain)
-            for name, values, errors, domain in parts
+            Column(name, tuple(values), None if errors is None else tuple(errors), domain, kind)
+            for name, values, errors, domain, kind in parts
         ]
         return cls(tuple(columns), **facts)
 
@@ -74,13 +76,14 @@ class Answer:
         return {title: values for column in self.columns for title, values in column.titled()}
 
     def to_arrow(self) -> pa.Table:
-        """An Arrow table: int64, decimal128, float64, date32, timestamp, duration, string or bool by the column's
-        declared domain or the kind of its values."""
-        titled = [(title, values, column) for column in self.columns for title, values in column.titled()]
-        arrays = [
-            arrow_array(values, column.domain if title == column.name else None) for title, values, column in titled
-        ]
-        return pa.table(arrays, names=[title for title, _, _ in titled])
+        """An Arrow table: int64, decimal128, float64, date32, timestamp, duration, string or bool.
+
+        The types follow from the question and the declared columns, never from what was released. A number is int64
+        if it is whole and fits, decimal128 with as many places as the column's step, or float64 where 38 digits may
+        not suffice. A value beyond its type is shown as the nearest end of it.
+        """
+        titled = [titled for column in self.columns for titled in column.arrows()]
+        return pa.table([array for _, array in titled], names=[title for title, _ in titled])
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame. Needs pandas."""

@@ -5,26 +5,31 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
-from dalenius.query.types import Bool, Days, Domain, Moments, Number, Text
+from dalenius.query.kinds import Kind, of_domain
+from dalenius.query.released import decimals
+from dalenius.query.types import Domain
 
 _INT64 = range(-(1 << 63), 1 << 63)
 _MOST_DIGITS = 38
+_LONG = Context(prec=2 * _MOST_DIGITS)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A named column; `errors` are the bars, for a column that has some, and `domain` is that of a key."""
+    """A named column; `errors` are the bars where it has some, `domain` is that of a key, and `kind` says what
+    the values are, whatever was released."""
 
     name: str
     values: tuple[Any, ...]
     errors: tuple[Any, ...] | None = None
     domain: Domain | None = None
+    kind: Kind | None = None
 
     def titled(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """The column and its bars, with their titles."""
@@ -32,27 +37,58 @@ class Column:
         if self.errors is not None:
             yield f"{self.name} ±", self.errors
 
+    def arrows(self) -> Iterator[tuple[str, pa.Array]]:
+        """The column and its bars as Arrow arrays, with their titles."""
+        kind = of_domain(self.domain) if self.kind is None and self.domain is not None else self.kind
+        yield self.name, arrow_array(self.values, kind)
+        if self.errors is not None:
+            yield f"{self.name} ±", arrow_array(self.errors, None if kind is None else kind.bar)
+
     @property
     def is_key(self) -> bool:
         return self.domain is not None
 
 
-def arrow_array(values: Sequence[Any], domain: Domain | None) -> pa.Array:
-    """An Arrow array of the type that the domain or the values ask for."""
-    if any(isinstance(value, dict) for value in values):
-        return _histograms(values)
-    kind = _of_domain(domain, values) if domain is not None else _of_values(values)
-    if pa.types.is_float64(kind):
-        values = [None if value is None else float(value) for value in values]
-    return pa.array(values, type=kind)
+def arrow_array(values: Sequence[Any], kind: Kind | None) -> pa.Array:
+    """An Arrow array of the type of a kind; without one, of the type that the values ask for."""
+    if kind is None and any(isinstance(value, dict) for value in values):
+        kind = Kind("histogram")
+    if kind is not None and kind.name == "histogram":
+        return _histograms(values, kind)
+    type_ = _of_values(values) if kind is None else arrow_type(kind)
+    return pa.array([None if value is None else _fitted(value, type_) for value in values], type=type_)
 
 
-def _of_domain(domain: Domain, values: Sequence[Any]) -> pa.DataType:
-    if isinstance(domain, Number) and any(value is not None for value in values):
-        return _of_values(values)
-    kinds = ((Number, pa.int64()), (Days, pa.date32()), (Moments, pa.timestamp("us")), (Bool, pa.bool_()))
-    found = next((kind for type_, kind in kinds if isinstance(domain, type_)), None)
-    return found or (pa.string() if isinstance(domain, Text) else _of_values(values))
+def arrow_type(kind: Kind) -> pa.DataType:
+    """The Arrow type of the values of a kind other than histograms."""
+    if kind.name == "exact":
+        return _of_numbers(kind)
+    kinds = {"date": pa.date32(), "moment": pa.timestamp("us"), "truth": pa.bool_(), "text": pa.string(),
+             "span": pa.duration("us")}  # fmt: skip
+    return kinds.get(kind.name, pa.float64())
+
+
+def _of_numbers(kind: Kind) -> pa.DataType:
+    """int64 or decimals by the unit; floats where a decimal never ends or 38 digits may not suffice."""
+    if kind.unit.denominator == 1 and kind.size < 1 << 63:
+        return pa.int64()
+    places = decimals(kind.unit.denominator)
+    if places is None or kind.size * 10**places >= 10**_MOST_DIGITS:
+        return pa.float64()
+    return pa.decimal128(_MOST_DIGITS, places)
+
+
+def _fitted(value: Any, type_: pa.DataType) -> Any:
+    """The value as the type holds it, moved to the nearest end of its range if it lies beyond."""
+    if pa.types.is_float64(type_):
+        return float(value)
+    if pa.types.is_int64(type_):
+        return max(_INT64[0], min(round(value), _INT64[-1]))
+    if pa.types.is_decimal128(type_):
+        end = 10**_MOST_DIGITS - 1
+        steps = round(Fraction(value) * 10**type_.scale)
+        return Decimal(max(-end, min(steps, end))).scaleb(-type_.scale, _LONG)
+    return value
 
 
 def _of_values(values: Sequence[Any]) -> pa.DataType:
@@ -78,17 +114,15 @@ def _exact(values: Sequence[int | Decimal]) -> pa.DataType:
     parts = [Decimal(value).as_tuple() for value in values]
     scale = max(0, *(-int(part.exponent) for part in parts)) if parts else 0
     digits = max(len(part.digits) + int(part.exponent) for part in parts) + scale
-    if digits <= _MOST_DIGITS:
-        return pa.decimal128(_MOST_DIGITS, scale)
-    return pa.decimal256(2 * _MOST_DIGITS, scale) if digits <= 2 * _MOST_DIGITS else pa.float64()
+    return pa.decimal128(_MOST_DIGITS, scale) if digits <= _MOST_DIGITS else pa.float64()
 
 
-def _histograms(values: Sequence[Any]) -> pa.Array:
+def _histograms(values: Sequence[Any], kind: Kind) -> pa.Array:
     """Lists of (value, count)."""
     names = [name for value in values if value for name in value]
-    kind = pa.list_(pa.struct([("value", _of_values(names)), ("count", pa.int64())]))
+    type_ = _of_values(names) if kind.of is None else arrow_type(kind.of)
     listed = [
-        None if value is None else [{"value": name, "count": count} for name, count in value.items()]
+        None if value is None else [{"value": _fitted(name, type_), "count": count} for name, count in value.items()]
         for value in values
     ]
-    return pa.array(listed, type=kind)
+    return pa.array(listed, type=pa.list_(pa.struct([("value", type_), ("count", pa.int64())])))

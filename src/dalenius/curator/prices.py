@@ -127,7 +127,7 @@ def bought(people: Iterable[Population], *, epsilon: Number | None, share: Numbe
     for name, amount in amounts.items():
         if amount.divergence <= 1:
             offer = ("share", share) if epsilon is None else ("epsilon", epsilon)
-            raise InvalidParameter(*offer, allowed=f"more than 10^-15, the smallest charge to {name}")
+            raise InvalidParameter(*offer, allowed=f"worth more than the smallest charge to {name}, 10^-15")
     return amounts
 
 

@@ -48,17 +48,16 @@ class Released(Protocol):
 
 
 def bars(post: Post, groups: Released, rows: Sequence[int], values: Sequence[Any]) -> list[Any] | None:
-    """The bar of each value of a term; None where a term has no statistic in it or is not a number or date."""
+    """The bar of each value of a term, None where none is known; no list at all where a term has no statistic."""
     if not statistics(post):
         return None
     if isinstance(post, ValueOf):
         found = groups.estimates[post.index]
-        return None if found is None or _nothing(found.errors) else picked(found.errors, rows)
+        return [None] * len(rows) if found is None else picked(found.errors, rows)
     ratio = quotient(post, groups.estimates)
     if ratio is not None and ratio.linear:
         return _linear_bars(ratio.top, groups.level, values)
-    errors = [_error(value, ends) for value, ends in zip(values, _intervals(post, groups, rows), strict=True)]
-    return None if _nothing(errors) else errors
+    return [_error(value, ends) for value, ends in zip(values, _intervals(post, groups, rows), strict=True)]
 
 
 def statistics(post: Post) -> set[int]:
@@ -165,7 +164,3 @@ def _error(value: Any, ends: Ends) -> Any:
     distances = [abs(Fraction(end) - Fraction(value)) for end in ends]
     unit = Fraction(10) ** int(value.as_tuple().exponent) if isinstance(value, Decimal) else Fraction(1)
     return number(ceil(max(distances) / unit) * unit, unit)
-
-
-def _nothing(errors: Sequence[Any]) -> bool:
-    return bool(errors) and all(error is None for error in errors)

@@ -220,7 +220,9 @@ def _require_few(query: Select, outputs: Outputs, public: int | None) -> None:
     raise TooManyKeys(
         group_text(query.group_by or tuple(item.term for item in query.items)),
         rule=f"it has {public} public keys, and at most {MOST_KEYS} are allowed",
-        instead=("x / y has a billion steps between two whole numbers; write x // y for whole ones. " if divided else "")
+        instead=(
+            "x / y has a billion steps between two whole numbers; write x // y for whole ones. " if divided else ""
+        )
         + "Use coarser keys, as with BIN(x, width) or DATE_TRUNC('month', d), or fewer, as with CLAMP(x, lowest, "
         "highest) or WHERE x IN (...); keys declared as Text are found privately.",
     )

@@ -27,6 +27,7 @@ from dalenius.randomness.laws import NoiseLaw
 
 COUNTS = ("count", "present", "units", "distinct")
 LEVEL = Fraction(95, 100)
+_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +167,7 @@ def _histogram(noisy: NoisyHistogram, domain: Domain, level: Fraction) -> Estima
 def _intervals(kind: str, inputs: Sequence[NoisyNumbers], domains: Sequence[Domain], level: Fraction) -> Estimates:
     sums = [np.asarray(part.values, dtype=np.float64) for part in inputs]
     known = np.flatnonzero(sums[0] >= (1 if kind == "mean" else 2))
-    found = span(kind, [part[known] for part in sums], [part.law for part in inputs], domains, level=level)
+    found = _in_blocks(kind, [part[known] for part in sums], [part.law for part in inputs], domains, level)
     worth, middle = float(unit(kind, domains)), Axis.of(numeric(domains[0])).middle if kind == "mean" else 0
     values: list[Any] = [None] * len(sums[0])
     errors: list[Any] = [None] * len(sums[0])
@@ -174,3 +175,14 @@ def _intervals(kind: str, inputs: Sequence[NoisyNumbers], domains: Sequence[Doma
     for place, centre, half in zip(known.tolist(), centres, halves, strict=True):
         values[place], errors[place] = centre, half
     return Estimates(values, errors)
+
+
+def _in_blocks(
+    kind: str, sums: Sequence[Floats], laws: Sequence[NoiseLaw], domains: Sequence[Domain], level: Fraction
+) -> Span:
+    """The span of many groups, so few at a time that they stay in fast memory."""
+    starts = range(0, max(len(sums[0]), 1), _BLOCK)
+    found = [
+        span(kind, [part[start : start + _BLOCK] for part in sums], laws, domains, level=level) for start in starts
+    ]
+    return Span(*map(np.concatenate, zip(*found, strict=True)))

@@ -136,7 +136,7 @@ def _points(law: NoiseLaw) -> Floats:
 @lru_cache(maxsize=16)
 def _standard(shape: NoiseLaw) -> Floats:
     """Equally likely values of large noise, in standard deviations: its integer steps no longer show."""
-    return _quantiles(shape) / variance(shape) ** 0.5
+    return np.asarray(_quantiles(shape) / variance(shape) ** 0.5)
 
 
 def _quantiles(law: NoiseLaw) -> Floats:

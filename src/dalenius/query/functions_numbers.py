@@ -69,7 +69,7 @@ def multiply(x: Expression, y: Expression) -> Expression:
 
 
 def divide(x: Expression, y: Expression) -> Expression:
-    x, y = numbers(x, y)
+    x, y = _divisible(*numbers(x, y))
     unit = min(step(x), FINEST_QUOTIENT)
     ratio = step(x) / (step(y) * unit)
     times, over = ratio.numerator, ratio.denominator
@@ -79,9 +79,16 @@ def divide(x: Expression, y: Expression) -> Expression:
 
 
 def floor_divide(x: Expression, y: Expression) -> Expression:
-    x, y = one_step(numbers(x, y))
+    x, y = one_step(_divisible(*numbers(x, y)))
     narrow_enough(*(2 * code for code in (*bounds(x), *bounds(y))))
     return made("floor_divide", (x, y), _quotients((x, y, integer(1), integer(1)), Fraction(1)))
+
+
+def _divisible(x: Expression, y: Expression) -> list[Expression]:
+    """Both, unless every row would be divided by the constant 0."""
+    if isinstance(y, Literal) and y.value == 0 and not isinstance(x, Literal):
+        raise Unfit("it divides by 0, so it is always NULL", "Divide by something else.")
+    return [x, y]
 
 
 def _quotients(parts: tuple[Expression, ...], unit: Fraction) -> Number:
@@ -98,7 +105,7 @@ def _quotients(parts: tuple[Expression, ...], unit: Fraction) -> Number:
 
 
 def modulo(x: Expression, y: Expression) -> Expression:
-    x, y = one_step(numbers(x, y))
+    x, y = one_step(_divisible(*numbers(x, y)))
     narrow_enough(*(2 * code for code in bounds(y)))
     (low, high), (least, most) = bounds(x), bounds(y)
     null = nullable((x, y)) or least <= 0 <= most
@@ -213,6 +220,7 @@ _NULL = "NULL if an argument is NULL"
 _WIDE = "refused if the range can reach 2^126 steps"
 _HUGE = 2**125
 _NUMBERS = "two numbers"
+_ZERO = "NULL where y is 0; refused where y is the constant 0 and x is not"
 
 FUNCTIONS = (
     Function(
@@ -234,17 +242,17 @@ FUNCTIONS = (
     Function(
         "divide", _NUMBERS, "a number in steps of 0.000000001, or the numerator's step if that is finer",
         Cell("x / y, rounded down to the step", (-1, 3), Decimal("-0.333333334")), Cell(_NULL, (None, 2)),
-        Cell(_WIDE, (_HUGE, 3), REFUSED), Cell("NULL where y is 0", (1, 0)), divide, 2, 2,
+        Cell(_WIDE, (_HUGE, 3), REFUSED), Cell(_ZERO, (1, 0)), divide, 2, 2,
     ),
     Function(
         "floor_divide", _NUMBERS, "a whole number",
         Cell("x / y, rounded down", (-7, 2), -4), Cell(_NULL, (None, 2)),
-        Cell(_WIDE, (1, _HUGE), REFUSED), Cell("NULL where y is 0", (7, 0)), floor_divide, 2, 2,
+        Cell(_WIDE, (1, _HUGE), REFUSED), Cell(_ZERO, (7, 0)), floor_divide, 2, 2,
     ),
     Function(
         "modulo", _NUMBERS, "a number in the coarsest step that holds both",
         Cell("x - y * floor(x / y): has the sign of y", (-7, 2), 1), Cell(_NULL, (7, None)),
-        Cell(_WIDE, (1, _HUGE), REFUSED), Cell("NULL where y is 0", (7, 0)), modulo, 2, 2,
+        Cell(_WIDE, (1, _HUGE), REFUSED), Cell(_ZERO, (7, 0)), modulo, 2, 2,
     ),
     Function(
         "negate", "a number", "a number in the same step",

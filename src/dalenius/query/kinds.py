@@ -40,7 +40,7 @@ class Kind:
 _MANY = 2**30  # rows of a table, roughly: a sum is that much larger than a value
 COUNT = Kind("exact", size=Fraction(_MANY))
 REAL, DATE, MOMENT, TRUTH, TEXT, SPAN, NULL = (
-    Kind(name) for name in ("real", "date", "moment", "truth", "text", "span", "null")  # type: ignore[arg-type]
+    Kind(name) for name in ("real", "date", "moment", "truth", "text", "span", "null")
 )
 
 

@@ -27,6 +27,9 @@ UNIT = "unit"
 JOIN_ROWS = 1_000
 """How many rows of one unit each side of a join of two private relations keeps."""
 
+MOST_UNIT_JOINS = 3
+"""How many joins in which a unit's rows are cut may stand above each other: each computes its sides several times."""
+
 MOST_FAN_OUT = 10_000
 """How many rows one row may turn into by joins; a question that allows more is refused."""
 
@@ -72,6 +75,11 @@ class Relation:
         It follows from the plan and from public tables alone, and bounds the work that one unit can cause.
         """
         return self.children[0].fan_out if self.children else 1
+
+    @property
+    def unit_joins(self) -> int:
+        """How many joins in which a unit's rows are cut stand above each other."""
+        return max((child.unit_joins for child in self.children), default=0)
 
     def repeats(self, column: str | None) -> int | None:
         """How many rows of a public relation have the same value in `column` at most, NULL aside; of None, how many
@@ -226,9 +234,20 @@ class Join(Relation):
             return None
         return min(left * self._kept(self.right), right * self._kept(self.left))
 
+    @property
+    def unit_joins(self) -> int:
+        below = max(self.left.unit_joins, self.right.unit_joins)
+        return below + (self.cuts(self.left) or self.cuts(self.right))
+
+    def cuts(self, side: Relation) -> bool:
+        """Whether a unit may have more rows on this side than are kept."""
+        known = side.rows_of_unit
+        return self.of_units and (known is None or known > self.most)
+
     def _kept(self, side: Relation) -> int:
-        """How many rows of a unit a private side has at most."""
-        return self.most if side.rows_of_unit is None else min(self.most, side.rows_of_unit)
+        """How many rows of a unit a private side has at most; a row that matches nothing counts for one."""
+        known = side.rows_of_unit
+        return self.most if known is None else max(1, min(self.most, known))
 
     def _carried(self) -> tuple[Relation, int | None]:
         """The side whose rows are carried on, and how many rows of the other, a public one, each of them matches."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from dalenius.query.bars import bars
 from dalenius.query.estimates import LEVEL, Estimates
+from dalenius.query.kinds import Kind
 from dalenius.query.questions import Given, KeyOf, Output, Post, ValueOf
 from dalenius.query.released import apply, picked, plain, sort_key, tidy
 from dalenius.query.types import Code, Domain
@@ -20,7 +21,7 @@ from dalenius.query.types import Code, Domain
 
 @dataclass(frozen=True)
 class Shaped:
-    """Named columns, with a column of bars for each that has some, and how many groups were not shown."""
+    """Named columns, with a column of bars for each that is made of statistics, and how many groups were not shown."""
 
     names: tuple[str, ...]
     columns: tuple[list[Any], ...]
@@ -29,6 +30,8 @@ class Shaped:
     """The domain of a column that is a key."""
     dropped: int
     """Groups that HAVING or LIMIT left out."""
+    kinds: tuple[Kind, ...] = ()
+    """What kind of value each column holds, whatever was released."""
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,12 @@ from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.numbers import Number, positive
-from dalenius.query import explain
+from dalenius.query import explain, kinds
 from dalenius.query.cells import Cells
 from dalenius.query.choosing import Amounts, Step, steps
 from dalenius.query.estimates import LEVEL, Estimates, estimate
 from dalenius.query.expectations import ExpectedError, expected
+from dalenius.query.kinds import Kind
 from dalenius.query.measurements import Program, lower
 from dalenius.query.plan import Pass
 from dalenius.query.postprocess import Shaped, shape
@@ -73,7 +74,7 @@ class Priced:
         """The table that is shown, made of released values alone."""
         question = self.question
         estimates = [self._estimate(place, released) for place in range(len(question.statistics))]
-        return shape(
+        shaped = shape(
             question.output,
             released.keys,
             question.key_domains,
@@ -82,6 +83,15 @@ class Priced:
             nonnegative=nonnegative,
             digits=digits,
         )
+        return replace(shaped, kinds=self.kinds)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What kind of value each output column holds: it follows from the question."""
+        question = self.question
+        keys = [kinds.of_domain(domain) for domain in question.key_domains]
+        found = [kinds.of_statistic(each, self._domains(each)) for each in question.statistics]
+        return tuple(kinds.of_term(post, keys, found) for _, post in question.output.columns)
 
     def _estimate(self, place: int, released: Released) -> Estimates | None:
         statistic, recipe = self.question.statistics[place], self.program.recipes[place]

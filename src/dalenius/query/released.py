@@ -29,7 +29,7 @@ def number(value: Fraction, unit: Fraction) -> int | Decimal | float:
     """A multiple of `unit` for people: a whole number, an exact decimal, or a float where there is no exact decimal."""
     if unit.denominator == 1:
         return int(value)
-    digits = _decimals(unit.denominator)
+    digits = decimals(unit.denominator)
     if digits is None:
         return float(value)
     return Decimal(int(value * 10**digits)).scaleb(-digits, _LONG)
@@ -37,7 +37,7 @@ def number(value: Fraction, unit: Fraction) -> int | Decimal | float:
 
 def numbers(codes: Sequence[int], unit: Fraction) -> list[int | Decimal | float]:
     """These multiples of `unit` for people, as `number` gives them one by one."""
-    digits = _decimals(unit.denominator)
+    digits = decimals(unit.denominator)
     if digits is None:
         return [number(code * unit, unit) for code in codes]
     factor = int(unit * 10**digits)
@@ -87,7 +87,7 @@ def sort_key(value: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _decimals(denominator: int) -> int | None:
+def decimals(denominator: int) -> int | None:
     """How many decimals a fraction with this denominator has; None if they never end."""
     digits = 0
     while denominator > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import singledispatch
 
 from dalenius.query.syntax import (
@@ -22,6 +23,7 @@ from dalenius.query.syntax import (
     UnionAll,
     UnitsIn,
 )
+from dalenius.query.types import decimal
 
 _OPERATORS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//", "modulo": "%",
@@ -49,7 +51,7 @@ def _(term: Constant) -> str:
         return str(value).upper() if value is not None else "NULL"
     if isinstance(value, str | dt.date):
         return "'" + str(value).replace("'", "''") + "'"
-    return str(value)
+    return str(decimal(value) if isinstance(value, Fraction) else value)
 
 
 @text.register

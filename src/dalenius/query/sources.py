@@ -13,7 +13,7 @@ from typing import NoReturn
 from dalenius.errors import QueryRefused, UnknownName
 from dalenius.query.expressions import Call, Column, Expression
 from dalenius.query.functions import call
-from dalenius.query.plan import MOST_FAN_OUT, Join, Relation, UnitFilter
+from dalenius.query.plan import MOST_FAN_OUT, MOST_UNIT_JOINS, Join, Relation, UnitFilter
 from dalenius.query.possible import require_possible
 from dalenius.query.rendering import join_text, text
 from dalenius.query.scopes import PathKey, Scope, Setting, TheUnit, Visible, refuse_key, scanned
@@ -297,6 +297,12 @@ def _check_units(joined: Joined, conditions: _Conditions, left: Scope, right: Sc
 
 def _check_fan_out(joined: Joined, relation: Join) -> None:
     """Refuse joins by which one row could cause so much work that it decides whether there is an answer."""
+    if relation.unit_joins > MOST_UNIT_JOINS:
+        raise QueryRefused(
+            join_text(joined),
+            rule=f"it joins rows of more than {MOST_UNIT_JOINS + 1} private tables",
+            instead="Aggregate each table per unit first (GROUP BY the unit); such tables are joined freely.",
+        )
     found = relation.fan_out
     if found is not None and found <= MOST_FAN_OUT:
         return

@@ -62,7 +62,7 @@ def applied(term: Apply, arguments: Sequence[Expression]) -> Expression:
 
 
 def _require_text(term: Apply, arguments: Sequence[Expression]) -> None:
-    """Say which argument of CONCAT, or of ||, is no text. CONCAT reads as one COALESCE(argument, '') after the other."""
+    """Say which argument of CONCAT, read as COALESCE(argument, '') one after the other, or of || is no text."""
     filled = term.function == "coalesce" and term.arguments[1:] == (Constant(""),)
     if not filled and term.function != "concat":
         return

@@ -142,7 +142,7 @@ def test_csv_is_written_where_told(tmp_path: Path) -> None:
         (["Oslo", None], CITY, pa.string()),
         ([None], Text(), pa.string()),
         ([2**70], None, pa.decimal128(38, 0)),
-        ([2**200], None, pa.decimal256(76, 0)),
+        ([2**200], None, pa.float64()),
         ([1, Decimal("0.5")], None, pa.decimal128(38, 1)),
         ([1, 0.5, None], None, pa.float64()),
         ([None], None, pa.float64()),

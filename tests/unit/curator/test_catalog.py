@@ -112,7 +112,9 @@ def test_most_is_required_unless_each_row_is_a_unit() -> None:
         added(clinic(), unit=EachRow())
 
 
-@pytest.mark.parametrize("name", ["", "1a", "a b", 'a"b', "a;b", "é", "SELECT", "x" * 64, None, "a.b", "a\0"])
+@pytest.mark.parametrize(
+    "name", ["", "1a", "a b", 'a"b', "a;b", "e\u0301", "ﬁ", "SELECT", "x" * 64, None, "a.b", "a\0"]
+)
 def test_names_are_plain_words(name: Any) -> None:
     with pytest.raises(InvalidParameter):
         added(clinic(), name)
@@ -120,6 +122,40 @@ def test_names_are_plain_words(name: Any) -> None:
         added(clinic(), columns={name: Int(0, 1)})
     with pytest.raises(InvalidParameter):
         Catalog().with_population(name, budget=Budget(1), neighbours="add_remove")
+
+
+@pytest.mark.parametrize("name", ["Kjønn", "måned_2", "Straße", "数"])
+def test_names_may_be_written_in_any_script(name: str) -> None:
+    catalog = added(clinic(), name, columns={name: Int(0, 1)})
+    assert [column for column, _ in catalog.table(name).columns] == [name]
+    with pytest.raises(InvalidParameter, match="new"):
+        added(catalog, name.upper().replace("STRASSE", "STRAẞE"))
+
+
+def test_a_bad_name_is_refused_with_the_way_to_rename_it() -> None:
+    with pytest.raises(InvalidParameter, match=r"rename=\{'new_name': 'hours-per-week'\}"):
+        added(clinic(), columns={"hours-per-week": Int(0, 99)})
+
+
+@pytest.mark.parametrize(
+    ("rename", "problem"),
+    [
+        ({"hours": "h"}, "a declared column, the unit or a key"),
+        ({"age": 5}, "a dict"),
+        (["age"], "a dict"),
+        ({"age": "patient_id"}, "another column of the source for each name"),
+    ],
+)
+def test_a_renaming_that_makes_no_sense_is_refused(rename: Any, problem: str) -> None:
+    with pytest.raises(InvalidParameter, match=problem):
+        added(clinic(), columns={"age": Int(0, 1)}, rename=rename)
+
+
+def test_columns_are_a_dict_and_nulls_are_texts() -> None:
+    with pytest.raises(InvalidParameter, match="a dict from names to types"):
+        added(clinic(), columns=["age"])
+    with pytest.raises(InvalidParameter, match="nulls"):
+        added(clinic(), nulls=[None])
 
 
 def test_names_are_taken_whatever_their_case() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dalenius.accounting.budget import Budget, Rectangle
 from dalenius.curator.catalog import Catalog
-from dalenius.curator.prices import Offer, Target, as_level, cheapest, epsilon_of, warning
+from dalenius.curator.prices import Offer, Target, affordable, as_level, bought, cheapest, epsilon_of, warning
 from dalenius.errors import InvalidParameter
 
 HALF, LEVEL = Fraction(1, 2), Fraction(95, 100)
@@ -40,6 +40,28 @@ def test_what_is_no_error_is_refused(written: str) -> None:
         Target.read(written)
 
 
+@pytest.mark.parametrize("written", ["fifty", "", "± many at 95%"])
+def test_a_refused_error_shows_the_allowed_forms(written: str) -> None:
+    with pytest.raises(InvalidParameter, match="'± 50 at 95%', '± 50' or '2%'"):
+        Target.read(written)
+
+
+@pytest.mark.parametrize("delta", [0, "1e-9"])
+@pytest.mark.parametrize("left", ["0.9", "0.03", "0.0001"])
+def test_an_affordable_epsilon_can_be_paid_and_is_near_the_largest(delta: Any, left: str) -> None:
+    rectangle = Rectangle.of(Budget(3, delta))
+    rest = rectangle.cap.part(Fraction(left))
+    epsilon = affordable(rectangle, rest)
+    assert epsilon is not None
+    assert rectangle.amount(epsilon=epsilon) <= rest
+    assert not rectangle.amount(epsilon=min(Fraction(3), epsilon * Fraction(6, 5))) <= rest
+
+
+def test_nothing_is_affordable_where_nothing_is_left() -> None:
+    rectangle = Rectangle.of(Budget(3))
+    assert affordable(rectangle, rectangle.cap.part(Fraction(0))) is None
+
+
 def test_exactly_one_price_is_named() -> None:
     Offer(epsilon=1).require_one()
     for offer in (Offer(), Offer(epsilon=1, share="1%"), Offer(share="1%", error=5), Offer(1, "1%", 5)):
@@ -63,6 +85,28 @@ def test_the_cheapest_share_suffices_and_little_less_does_not(needed: Fraction) 
     found = cheapest(lambda share: share >= needed)
     assert found is not None
     assert needed <= found <= needed * Fraction(1002, 1000)
+
+
+@pytest.mark.parametrize("needed", ["1e-17", "1e-9", "0.3", 1])
+def test_few_prices_are_tried(needed: Any) -> None:
+    tried: list[Fraction] = []
+    cheapest(lambda share: (tried.append(share), share >= Fraction(needed))[1])
+    assert len(tried) <= 20
+
+
+def test_what_any_price_buys_is_priced_at_once() -> None:
+    tried: list[Fraction] = []
+    least = cheapest(lambda share: (tried.append(share), True)[1], halvings=30)
+    assert (least, len(tried)) == (Fraction(1, 2**30), 2)
+
+
+@pytest.mark.parametrize("delta", [0, "1e-9"])
+def test_less_than_the_smallest_charge_is_refused_rather_than_rounded_up(delta: Any) -> None:
+    people = [Catalog().with_population("us", budget=Budget(3, delta), neighbours="add_remove").population("us")]
+    for offer in ({"epsilon": "1e-300", "share": None}, {"epsilon": None, "share": "1e-300"}):
+        with pytest.raises(InvalidParameter, match="smallest charge"):
+            bought(people, **offer)
+    assert bought(people, epsilon="0.001", share=None)["us"].divergence > 1
 
 
 def test_a_target_beyond_the_whole_budget_has_no_price() -> None:

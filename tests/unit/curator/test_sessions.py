@@ -15,11 +15,19 @@ import pytest
 from clinics import COLUMNS, add_visits, clinic, visits
 from dalenius.accounting.budget import Budget
 from dalenius.curator.sessions import Database, create
-from dalenius.errors import BudgetExceeded, DaleniusError, InvalidParameter, QueryRefused, UnknownName, WorkStopped
+from dalenius.errors import (
+    BudgetExceeded,
+    DaleniusError,
+    DataMismatch,
+    InvalidParameter,
+    QueryRefused,
+    UnknownName,
+    WorkStopped,
+)
 from dalenius.query.aggregates import count
 from dalenius.query.formulas import col
 from dalenius.query.tables import EachRow, Most, Via
-from dalenius.query.types import Int
+from dalenius.query.types import Date, Int, Real, Text
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 BY_CITY = "SELECT city, COUNT(*) AS visits, AVG(cost) AS cost FROM visits WHERE age >= 65 GROUP BY city"
@@ -391,3 +399,136 @@ def test_counts_are_shown_without_sign_and_rounded_on_request() -> None:
     with pytest.raises(InvalidParameter):
         db.sql(text).run(share="1%", digits=-1)
     assert spent(db) == before
+
+
+# ---- sources and names
+
+
+def test_columns_of_any_name_are_declared_under_another_and_later_versions_too() -> None:
+    db = clinic()
+    data = pa.table({"case.id": [1, 2], "hours-per-week": [30, 40], "Kjønn": ["a", "b"], "group": [1, 2]})
+    rename = {"person": "case.id", "hours": "hours-per-week", "team": "group"}
+    db.add_table(
+        "work", data, population="patients", unit="person", most=Most(rows=1, groups=1), keys=["team"], rename=rename,
+        columns={"hours": Int(0, 99), "Kjønn": Text()},
+    )  # fmt: skip
+    for text in ("AVG(hours)", "COUNT(Kjønn)", 'COUNT("kjønn")', "COUNT(DISTINCT person)"):
+        db.sql(f"SELECT {text} AS x FROM work").run(epsilon="0.01")
+    assert db.table("work").where(col("KJØNN") == "a").agg(n=count()).run(epsilon="0.01")
+    db.update_table("work", data)
+    with pytest.raises(DataMismatch, match="hours-per-week"):
+        db.update_table("work", data.rename_columns(["case.id", "hours", "Kjønn", "group"]))
+
+
+def test_words_for_null_hold_for_later_versions_too(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("patient_id;age\n1;NA\n2;30\n")
+    db = clinic()
+    add_visits(db, "other", path, columns={"age": Int(0, 120, nullable=True)}, nulls=["NA"])  # type: ignore[arg-type]
+    db.update_table("other", path)
+    with pytest.raises(DataMismatch, match="nulls="):
+        add_visits(db, "strict", path, columns={"age": Int(0, 120, nullable=True)})  # type: ignore[arg-type]
+
+
+def test_what_python_would_trip_over_is_refused_with_advice() -> None:
+    db = clinic()
+    with pytest.raises(InvalidParameter, match="most"):
+        db.sql(COUNT, most=(1, 2))  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match=r"Most\(rows=20, groups=5\)"):
+        Most(rows=1)
+    with pytest.raises(InvalidParameter, match=r"step='0.01'"):
+        Real(0, 1)
+    with pytest.raises(InvalidParameter, match=r"'2023-01-01', but it must be at least the lower bound 2024-01-01"):
+        Date("2024-01-01", "2023-01-01")
+    with pytest.raises(InvalidParameter, match=r"\.agg\(n=count\(\)\)"):
+        db.table("visits").group_by("city").run(epsilon=1)  # type: ignore[attr-defined]
+
+
+# ---- the end, and its folder
+
+
+def test_after_close_nothing_is_charged_or_imported(tmp_path: Path) -> None:
+    for path in (None, tmp_path / "clinic"):
+        db = clinic(path=path)
+        question = db.sql(COUNT)
+        db.close()
+        before = spent(db)
+        for work in (
+            lambda asked=question: asked.run(epsilon="0.1"),
+            lambda db=db: db.update_table("visits", visits()),
+            lambda db=db: add_visits(db, "others"),
+        ):
+            with pytest.raises(InvalidParameter, match="closed"):
+                work()
+        assert spent(db) == before
+
+
+def test_only_the_owner_enters_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "clinic").mkdir(mode=0o755)
+    clinic(path=tmp_path / "clinic").close()
+    modes = [path.stat().st_mode & 0o777 for path in (tmp_path / "clinic", tmp_path / "clinic" / "tables.duckdb")]
+    assert modes == [0o700, 0o600]
+
+
+# ---- what people read
+
+
+@pytest.mark.parametrize("delta", [0, "1e-9"])
+def test_a_refusal_speaks_of_shares_and_names_an_epsilon_that_fits(delta: Any) -> None:
+    db = clinic(Budget(3, delta))
+    db.grant("ana", tables=["visits"], share="50%")
+    ana = db.as_analyst("ana")
+    ana.sql(COUNT).run(share="45%")
+    with pytest.raises(BudgetExceeded) as refusal:
+        ana.sql(COUNT).run(share="20%")
+    text = str(refusal.value)
+    assert "costs 20% of the budget of 'patients', and 5% is left in the quota of 'ana'" in text
+    assert "nothing was run or charged" in text
+    assert "Rényi" not in text
+    assert str(ana.left()) == "{'patients': 5% of the budget}"
+    ana.sql(COUNT).run(epsilon=text.split("epsilon='")[1].split("'")[0])
+
+
+def test_shares_that_differ_by_little_look_different() -> None:
+    db = clinic(Budget(1))
+    db.sql(COUNT).run(share=Fraction(1, 2) + Fraction(1, 10**6))
+    with pytest.raises(BudgetExceeded, match=r"costs 50%.*49\.9999% is left"):
+        db.sql(COUNT).run(share=Fraction(1, 2))
+
+
+QUESTIONS = (
+    "SELECT COUNT(*) AS a, COUNT(icd) AS b, COUNT(DISTINCT city) AS c, COUNT(DISTINCT patient_id) AS d FROM visits",
+    "SELECT SUM(cost) AS a, SUM(age) AS b, SUM(cost * 0.5) AS c, SUM(cost) / COUNT(*) AS d FROM visits",
+    "SELECT AVG(cost) AS a, VARIANCE(age) AS b, CORR(age, cost) AS c FROM visits",
+    "SELECT MEDIAN(cost) AS a, MAX(day) AS b, MODE(city) AS c, HISTOGRAM(city) AS d FROM visits",
+    "SELECT SUM(cost) * 2 AS a, ROUND(SUM(cost), 1) AS b, COUNT(*) > 5 AS c, SUM(cost) + 0.125 AS d FROM visits",
+    "SELECT CASE WHEN COUNT(*) > 5 THEN 'many' ELSE 'few' END AS a, COALESCE(AVG(age), 0) AS b FROM visits",
+    "SELECT cost // 1000 AS k, COUNT(*) AS a, AVG(age) AS b FROM visits GROUP BY 1 HAVING COUNT(*) > 2000",
+    "SELECT city, SUM(age) AS a FROM visits GROUP BY city HAVING COUNT(*) > 200",
+)
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_columns_and_their_types_depend_on_the_question_alone(text: str) -> None:
+    """Whatever the rows and the noise: many rows or none, little noise or nothing but noise."""
+    schemas = set()
+    for data, epsilon in ((visits(), 50), (visits(patients=0), 1), (visits(patients=3), "1e-6")):
+        answer = clinic(Budget(100, "1e-9"), data=data).sql(text).run(epsilon=epsilon)
+        answer.to_polars()
+        schemas.add(str(answer.to_arrow().schema))
+        for column in answer.columns:
+            assert (column.errors is None) == column.is_key
+    assert len(schemas) == 1
+
+
+def test_the_test_above_notices_types_by_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dalenius.query.pricing.Priced.kinds", ())
+    with pytest.raises(AssertionError):
+        test_columns_and_their_types_depend_on_the_question_alone(QUESTIONS[-1])
+
+
+def test_sums_beyond_38_digits_are_floats() -> None:
+    big = "SELECT SUM(age * 1000000000000000000000000000000) AS s, SUM(age * 10000000000) AS t FROM visits"
+    answer = clinic().sql(big).run(epsilon=1)
+    assert [str(field.type) for field in answer.to_arrow().schema] == ["double", "double", *["decimal128(38, 0)"] * 2]
+    assert answer.to_polars().height == 1

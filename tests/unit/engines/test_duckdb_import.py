@@ -125,11 +125,11 @@ def test_a_lone_surrogate_is_refused_not_a_crash() -> None:
         ({"id": [1]}, "no column 'x'"),
         ({"id": [1], "x": ["5"]}, "'x' holds VARCHAR"),
         ({"id": [1], "x": [True]}, "'x' holds BOOLEAN"),
-        ({"id": [1.0], "x": [5]}, "'id' holds DOUBLE"),
+        ({"id": [1.0], "x": [5]}, "'id' holds DOUBLE.*astype\\('Int64'\\)"),
         ({"id": [True], "x": [5]}, "'id' holds BOOLEAN"),
         ({"id": [1, None], "x": [5, 6]}, "unit column 'id' has no value"),
-        ({"id": [2**63], "x": [5]}, "unit column 'id' has no value"),
-        ({"id": [1, 2], "x": [5, None]}, "'x' has no value"),
+        ({"id": [2**63], "x": [5]}, "ids in 'id' are 2\\^63 or more"),
+        ({"id": [1, 2], "x": [5, None]}, "'x' has no value .* nullable=True"),
     ],
 )
 def test_what_disagrees_with_the_declaration_is_refused_with_names_only(columns: dict[str, Any], problem: str) -> None:

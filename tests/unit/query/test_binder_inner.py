@@ -194,6 +194,23 @@ def test_union_all_brings_numbers_to_one_step() -> None:
     assert (domain.step, domain.upper) == (Fraction(1, 100), 500_000)
 
 
+def test_the_limits_of_the_parts_of_a_union_add_up() -> None:
+    twice = "(SELECT patient_id, age, city FROM visits UNION ALL SELECT patient_id, age, city FROM visits)"
+    once = ask("SELECT age, COUNT(*) FROM visits GROUP BY age").most
+    assert ask(f"SELECT age, COUNT(*) FROM {twice} GROUP BY age").most == Most(
+        rows=2 * once.rows, groups=2 * once.groups
+    )
+    joined = f"{twice} v JOIN patients p ON v.patient_id = p.patient_id"
+    assert ask(f"SELECT v.age, COUNT(*) FROM {joined} GROUP BY v.age").most.rows == 2 * once.rows
+    assert ask(f"SELECT COUNT(*) FROM {twice}", most=Most(rows=3, groups=1)).most.rows == 3
+
+
+def test_the_limits_of_two_populations_in_a_union_do_not_add_up() -> None:
+    both = "(SELECT city FROM visits UNION ALL SELECT city FROM doctors)"
+    alone = [ask(f"SELECT COUNT(*) FROM {table}").most.rows for table in ("visits", "doctors")]
+    assert ask(f"SELECT COUNT(*) FROM {both}").most.rows == max(alone)
+
+
 def test_each_part_of_a_union_adds_rows_of_a_unit() -> None:
     question = ask("SELECT AVG(loss) FROM (SELECT loss FROM events UNION ALL SELECT loss FROM events) t")
     assert question.most == Most(rows=2, groups=1)

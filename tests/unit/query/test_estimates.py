@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidParameter
+from dalenius.query import estimates, expectations, released
 from dalenius.query.estimates import (
     NoisyChoices,
     NoisyHistogram,
@@ -23,7 +24,7 @@ from dalenius.query.estimates import (
 from dalenius.query.expectations import expected
 from dalenius.query.questions import Statistic
 from dalenius.query.types import Category, Date, Int, Real, Timestamp
-from dalenius.randomness.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+from dalenius.randomness.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, NoiseLaw
 
 COUNT = DiscreteLaplaceLaw(Fraction(10))
 WIDE = DiscreteGaussianLaw(600**2)
@@ -184,6 +185,37 @@ def test_the_error_of_a_mean_falls_with_the_size_and_says_so() -> None:
     assert str(mean).endswith(" / n")
     assert mean.at(2000) == pytest.approx(2 * mean.at(4000), rel=0.05)
     assert mean.at(1) <= 120
+
+
+@pytest.mark.parametrize("law", [DiscreteLaplaceLaw(Fraction(15)), DiscreteGaussianLaw(400)])
+def test_points_of_wide_noise_are_its_quantiles(law: NoiseLaw) -> None:
+    exact = [law.quantile(Fraction(k, 400), two_sided=False) for k in (1, 51, 199)]
+    points = expectations._points(law)
+    assert [points[-1], points[-26], points[-100]] == pytest.approx(exact, abs=1)
+
+
+def test_a_curve_is_not_followed_before_somebody_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed: list[int] = []
+    monkeypatch.setattr(expectations, "_typical", lambda *given: followed.append(given[-1]) or 1.0)
+    error = promise("variance", COUNT, WIDE, WIDE)
+    assert not followed
+    assert "about" in str(error)
+    assert len(followed) == 1
+
+
+def test_many_groups_have_the_values_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [numbers(*range(50, 60)), numbers(*range(10)), numbers(*range(900, 910))]
+    whole = of("variance", *parts)
+    monkeypatch.setattr(estimates, "_BLOCK", 3)
+    assert of("variance", *parts).values == whole.values
+
+
+@pytest.mark.parametrize("unit", [Fraction(1), Fraction(3), Fraction(1, 100), Fraction(5, 4), Fraction(1, 3)])
+def test_numbers_are_written_alike_together_and_alone(unit: Fraction) -> None:
+    codes = [-7, 0, 3, 10**25]
+    assert list(map(repr, released.numbers(codes, unit))) == [
+        repr(released.number(code * unit, unit)) for code in codes
+    ]
 
 
 def test_the_error_of_a_mean_near_a_bound_is_larger() -> None:

@@ -92,6 +92,19 @@ def test_a_unit_has_a_million_rows_at_most_after_each_join_of_private_tables() -
     assert (few.rows_of_unit, few.fan_out) == (JOIN_ROWS, 1)
 
 
+def test_rows_of_four_private_tables_are_joined_and_aggregates_per_unit_freely() -> None:
+    def joined(others: str, count: int) -> str:
+        return "visits v0 " + " ".join(
+            f"JOIN {others} v{n} ON v0.patient_id = v{n}.patient_id" for n in range(1, count)
+        )
+
+    assert plan(joined("visits", 4)).unit_joins == 3
+    with pytest.raises(QueryRefused, match="more than 4 private tables"):
+        ask(f"SELECT COUNT(*) FROM {joined('visits', 5)}")
+    grouped = plan(joined("(SELECT patient_id, MAX(age) AS a FROM visits GROUP BY patient_id)", 9))
+    assert (grouped.rows_of_unit, grouped.unit_joins) == (JOIN_ROWS, 1)
+
+
 def test_a_join_of_private_tables_leaves_little_room_for_public_ones_after_it() -> None:
     joined = "visits v JOIN visits w ON v.patient_id = w.patient_id JOIN cities c ON v.city = c.city"
     assert fan_out(joined, cities(90, city=10)) == 10 * JOIN_ROWS

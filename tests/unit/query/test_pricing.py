@@ -175,9 +175,11 @@ def test_cheap_choices_of_keys_are_priced_quickly_or_refused(sql: str, groups: i
         assert priced(question, amounts={"patients": offered}).charge["patients"] <= offered
 
 
-def test_a_list_longer_than_the_usual_reach_can_be_asked_for() -> None:
-    price = at("SELECT icd FROM visits GROUP BY icd ORDER BY COUNT(*) DESC LIMIT 5000")
-    assert isinstance(price.steps[0].mechanism, LimitedTopK)
+@pytest.mark.parametrize("key", ["icd", "age"])
+def test_a_long_list_is_made_of_counts_and_a_short_one_is_chosen(key: str) -> None:
+    sql = f"SELECT {key} FROM visits GROUP BY {key} ORDER BY COUNT(*) DESC LIMIT "
+    assert isinstance(at(sql + "100").steps[0].mechanism, LimitedTopK | TopK)
+    assert not any(isinstance(step.mechanism, LimitedTopK | TopK) for step in at(sql + "101").steps)
 
 
 def test_a_total_that_cannot_change_is_answered_like_any_other() -> None:

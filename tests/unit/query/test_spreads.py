@@ -61,6 +61,13 @@ def test_the_spread_of_one_law_is_its_exact_quantile(terms: int) -> None:
     assert reach_of((law,), (1.0,), Fraction(95, 100)) == pytest.approx(law.quantile(Fraction(5, 100)), rel=2e-3)
 
 
+@pytest.mark.filterwarnings("error")
+def test_noise_that_vanishes_has_no_spread() -> None:
+    quiet = DiscreteLaplaceLaw(Fraction(1, 1000))
+    assert reach_of((quiet, quiet), (0.0, 0.0), Fraction(95, 100)) == pytest.approx(0)
+    assert reach_of((quiet, quiet), (1.0, 1e-9), Fraction(95, 100)) <= 1
+
+
 def test_a_part_without_weight_changes_nothing() -> None:
     level = Fraction(95, 100)
     assert reach_of((LARGER[0], LARGER[1]), (1.0, 0.0), level) == reach_of((LARGER[0],), (1.0,), level)

@@ -105,21 +105,17 @@ def _(relation: Join) -> Rows:
 def _joinable(side: Relation, join: Join) -> Rows:
     """One side of a join, with at most `join.most` rows of each unit where units are joined."""
     found = rows(side)
-    known = side.rows_of_unit
-    if not join.of_units or (known is not None and known <= join.most):
-        return found
-    return Rows(bounded_by_unit(found, side, join.most), found.coded)
+    return Rows(bounded_by_unit(found, side, join.most), found.coded) if join.cuts(side) else found
 
 
 def bounded_by_unit(child: Rows, relation: Relation, most: int) -> str:
     """At most so many rows of each unit, those with the smallest public hashes; few units have more, if any."""
-    # What was computed is kept for both uses; what is only read is read twice.
-    stored = "NOT MATERIALIZED" if is_plain(relation) else "MATERIALIZED"
+    # The side is computed three times instead of being stored: what one unit's joins make may not fill the memory.
     columns = _list([OWNER, *(quote(name) for name in relation.schema)])
     heavy = f"SELECT {OWNER} FROM side GROUP BY {OWNER} HAVING count(*) > {most}"
     light = f"SELECT {columns} FROM side ANTI JOIN heavy USING ({OWNER})"
     first = first_rows(f"SELECT {columns} FROM side SEMI JOIN heavy USING ({OWNER})", child, relation, most)
-    return f"WITH side AS {stored} ({child.sql}), heavy AS MATERIALIZED ({heavy}) {light} UNION ALL {first}"
+    return f"WITH side AS NOT MATERIALIZED ({child.sql}), heavy AS MATERIALIZED ({heavy}) {light} UNION ALL {first}"
 
 
 def first_rows(sql: str, child: Rows, relation: Relation, most: int) -> str:
@@ -138,18 +134,14 @@ def first_rows(sql: str, child: Rows, relation: Relation, most: int) -> str:
     ]
     row_number = key_number(numbers) if numbers else "0"
     hashed = f"SELECT *, {mixed('unit_number')} + 1 AS own, {row_number} AS row_number FROM ({numbered})"
-    ranks = [text_rank(quote(name)) if name in child.coded else quote(name) for name in schema]
-    order = _list([group_hash("own", "row_number"), *(f"{rank} NULLS LAST" for rank in ranks)])
-    columns = _list([OWNER, *(quote(name) for name in schema)])
-    place = f"row_number() OVER (PARTITION BY {OWNER} ORDER BY {order})"
-    return f"SELECT {columns} FROM ({hashed}) QUALIFY {place} <= {most}"
-
-
-def is_plain(relation: Relation) -> bool:
-    """Whether the rows are read from one table and changed row by row."""
-    if isinstance(relation, Filter | Project | Clamp):
-        return is_plain(relation.child)
-    return isinstance(relation, Scan)
+    # A heap of the smallest rows, not a window: it holds no more rows than it keeps.
+    fields = [f"hash := {group_hash('own', 'row_number')}"]
+    for place, name in enumerate(schema):
+        rank = [f"rank{place} := {text_rank(quote(name))}"] if name in child.coded else []
+        fields += [f"missing{place} := {quote(name)} IS NULL", *rank, f"value{place} := {quote(name)}"]
+    smallest = f"SELECT {OWNER}, unnest(min(struct_pack({_list(fields)}), {most})) AS one"
+    values = [f"one.value{place} AS {quote(name)}" for place, name in enumerate(schema)]
+    return f"SELECT {_list([OWNER, *values])} FROM ({smallest} FROM ({hashed}) GROUP BY {OWNER})"
 
 
 def _side(child: Rows, relation: Relation, on: Sequence[Expression], *, several: bool) -> str:
