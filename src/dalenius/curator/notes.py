@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 from dalenius.curator.answers import BARS_COVER_NOISE, KEYS_LEFT_OUT
 from dalenius.mechanisms.limited_domain import LimitedTopK
@@ -31,14 +32,16 @@ def _small_groups(shaped: Shaped) -> Iterator[str]:
     Textbook: S18.12.
     """
     for name, values, errors in zip(shaped.names, shaped.columns, shaped.errors, strict=True):
-        pairs = [(value, error) for value, error in zip(values, errors or (), strict=False) if _is_number(value, error)]
-        lost = sum(abs(value) < error for value, error in pairs)
+        known = [(value, error) for value, error in zip(values, errors or values, strict=True) if _both(value, error)]
+        if errors is None or not known or not all(isinstance(figure, int | float | Decimal) for figure in known[0]):
+            continue
+        lost = sum(abs(value) < error for value, error in known)
         if lost:
             yield (
-                f"{name}: in {lost} of {len(pairs)} groups the bar is larger than the value. "
+                f"{name}: in {lost} of {len(known)} groups the bar is larger than the value. "
                 "Offer more, or ask for larger groups."
             )
 
 
-def _is_number(*figures: object) -> bool:
-    return all(hasattr(figure, "__float__") and not isinstance(figure, bool) for figure in figures)
+def _both(value: object, error: object) -> bool:
+    return value is not None and error is not None
