@@ -7,9 +7,9 @@ import time
 
 from benchmarks.queries import EVENTS
 from dalenius.accounting.budget import Budget, Rectangle
-from dalenius.query.binder import bind
-from dalenius.query.pricing import priced
-from dalenius.query.sql import read
+from dalenius.query.binding.binder import bind
+from dalenius.query.pricing.pricing import priced
+from dalenius.query.sql.reader import read
 
 QUESTIONS = {
     "count and mean per key": "SELECT city, COUNT(*) AS n, AVG(amount) AS amount FROM events "

@@ -24,7 +24,8 @@ from dalenius.engines.duckdb.connection import Limits
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.expressions import Column
-from dalenius.query.plan import Aggregate, Bound, Clamp, Pass, Project, Scan, Total
+from dalenius.query.plan.passes import Aggregate, Pass, Total
+from dalenius.query.plan.relations import Bound, Clamp, Project, Scan
 from dalenius.query.tables import Most, Protection, Table, UnitColumn
 from dalenius.query.types import Category, Date, Real, Text
 

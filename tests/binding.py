@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from clinic_tables import TABLES
-from dalenius.query.binder import bind
+from dalenius.query.binding.binder import bind
 from dalenius.query.expressions import Expression
-from dalenius.query.plan import Filter, Group, Join, Project, Relation
+from dalenius.query.plan.relations import Filter, Group, Join, Project, Relation
 from dalenius.query.questions import Question
-from dalenius.query.sql import read
+from dalenius.query.sql.reader import read
 from dalenius.query.tables import Most, Table
 from dalenius.query.types import Domain, Int, Real
 

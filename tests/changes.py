@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dalenius.query.cells import Cells
-from dalenius.query.measurements import Measurement, Numbers, Program, TopKeys
-from dalenius.query.plan import Values
+from dalenius.query.plan.passes import Values
+from dalenius.query.pricing.measurements import Measurement, Numbers, Program, TopKeys
 from dalenius.query.types import Choice, Code, Domain, Ranged
 
 Key: TypeAlias = tuple[Code, ...]

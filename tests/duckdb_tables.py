@@ -14,7 +14,8 @@ from dalenius.engines.duckdb.names import rows_table, stored, texts_table
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.expressions import Column
-from dalenius.query.plan import Aggregate, Bound, Pass, Project, Relation, Scan, Total
+from dalenius.query.plan.passes import Aggregate, Pass, Total
+from dalenius.query.plan.relations import Bound, Project, Relation, Scan
 from dalenius.query.tables import Most, Protection, Table, Unit, UnitColumn
 from dalenius.query.types import Domain, Text
 

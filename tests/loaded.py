@@ -16,9 +16,9 @@ from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.duckdb.names import OWNER, rows_table, texts_table
 from dalenius.engines.engine import Engine
 from dalenius.engines.hashing import identity
-from dalenius.engines.reference import ReferenceEngine
+from dalenius.engines.reference.engine import ReferenceEngine
 from dalenius.privacy.exact import unseal
-from dalenius.query.plan import Pass, Values
+from dalenius.query.plan.passes import Pass, Values
 from dalenius.query.tables import EachRow, Table
 from dalenius.query.types import Text
 from worlds import Database, World, world

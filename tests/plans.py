@@ -13,11 +13,11 @@ from random import Random
 from typing import TypeAlias
 
 from dalenius.errors import QueryRefused
-from dalenius.query.binder import bind
-from dalenius.query.measurements import Program, lower
-from dalenius.query.plan import Join, Relation, Scan
+from dalenius.query.binding.binder import bind
+from dalenius.query.plan.relations import Join, Relation, Scan
+from dalenius.query.pricing.measurements import Program, lower
 from dalenius.query.questions import Question
-from dalenius.query.syntax import (
+from dalenius.query.syntax.syntax import (
     Apply,
     Constant,
     Item,

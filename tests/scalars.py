@@ -17,9 +17,9 @@ import pyarrow as pa
 from dalenius.engines.duckdb.expressions import quote, spell, text_literal, type_of
 from dalenius.errors import QueryRefused
 from dalenius.query.calendar import DAY, FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT, day_number
-from dalenius.query.evaluation import evaluate
 from dalenius.query.expressions import Call, Column, Expression
-from dalenius.query.functions import FUNCTIONS, call, literal
+from dalenius.query.functions.evaluation import evaluate
+from dalenius.query.functions.functions import FUNCTIONS, call, literal
 from dalenius.query.types import Bool, Choice, Code, Dated, Days, Domain, Moments, Number, Ranged, Text
 
 WIDE, WIDEST = 2**63, 2**126

@@ -9,7 +9,7 @@ from fractions import Fraction
 from random import Random
 from typing import Literal, TypeAlias
 
-from dalenius.query.syntax import Apply, Constant, Name, Term
+from dalenius.query.syntax.syntax import Apply, Constant, Name, Term
 from dalenius.query.types import Bool, Choice, Days, Domain, Moments, Number
 from worlds import TEXTS
 

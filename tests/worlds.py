@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from dalenius.engines.canonical import unit_code
+from dalenius.engines.reference.canonical import unit_code
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitColumn, Via
 from dalenius.query.types import (

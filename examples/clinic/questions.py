@@ -11,7 +11,7 @@ from datetime import date
 
 import dalenius as dl
 from dalenius import col
-from dalenius.query.frames import Frame
+from dalenius.query.frames.frames import Frame
 
 
 @dataclass(frozen=True)

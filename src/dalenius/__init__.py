@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dalenius.accounting.allowance import Allowance as Allowance
     from dalenius.accounting.budget import Budget as Budget
     from dalenius.accounting.filters import Filter as Filter
-    from dalenius.curator.answers import Answer as Answer
+    from dalenius.curator.answers.answers import Answer as Answer
     from dalenius.curator.sessions import Analyst as Analyst
     from dalenius.curator.sessions import Database as Database
     from dalenius.curator.sessions import create as create
@@ -47,23 +47,23 @@ if TYPE_CHECKING:
     from dalenius.privacy.neighbours import AddRemove as AddRemove
     from dalenius.privacy.neighbours import Replace as Replace
     from dalenius.privacy.sensitivity import Sensitivity as Sensitivity
-    from dalenius.query.aggregates import correlation as correlation
-    from dalenius.query.aggregates import count as count
-    from dalenius.query.aggregates import count_distinct as count_distinct
-    from dalenius.query.aggregates import covariance as covariance
-    from dalenius.query.aggregates import histogram as histogram
-    from dalenius.query.aggregates import maximum as maximum
-    from dalenius.query.aggregates import mean as mean
-    from dalenius.query.aggregates import median as median
-    from dalenius.query.aggregates import minimum as minimum
-    from dalenius.query.aggregates import mode as mode
-    from dalenius.query.aggregates import quantile as quantile
-    from dalenius.query.aggregates import stddev as stddev
-    from dalenius.query.aggregates import total as total
-    from dalenius.query.aggregates import variance as variance
-    from dalenius.query.formulas import col as col
-    from dalenius.query.formulas import lit as lit
-    from dalenius.query.formulas import when as when
+    from dalenius.query.frames.aggregates import correlation as correlation
+    from dalenius.query.frames.aggregates import count as count
+    from dalenius.query.frames.aggregates import count_distinct as count_distinct
+    from dalenius.query.frames.aggregates import covariance as covariance
+    from dalenius.query.frames.aggregates import histogram as histogram
+    from dalenius.query.frames.aggregates import maximum as maximum
+    from dalenius.query.frames.aggregates import mean as mean
+    from dalenius.query.frames.aggregates import median as median
+    from dalenius.query.frames.aggregates import minimum as minimum
+    from dalenius.query.frames.aggregates import mode as mode
+    from dalenius.query.frames.aggregates import quantile as quantile
+    from dalenius.query.frames.aggregates import stddev as stddev
+    from dalenius.query.frames.aggregates import total as total
+    from dalenius.query.frames.aggregates import variance as variance
+    from dalenius.query.frames.formulas import col as col
+    from dalenius.query.frames.formulas import lit as lit
+    from dalenius.query.frames.formulas import when as when
     from dalenius.query.tables import EachRow as EachRow
     from dalenius.query.tables import Most as Most
     from dalenius.query.tables import Via as Via
@@ -85,7 +85,7 @@ __getattr__, __dir__ = names(
         "AddRemove": "privacy.neighbours",
         "Allowance": "accounting.allowance",
         "Analyst": "curator.sessions",
-        "Answer": "curator.answers",
+        "Answer": "curator.answers.answers",
         "Bool": "query.types",
         "Budget": "accounting.budget",
         "Category": "query.types",
@@ -117,32 +117,32 @@ __getattr__, __dir__ = names(
         "accounting": "accounting",
         "attacks": "attacks",
         "audit": "audit",
-        "col": "query.formulas",
-        "correlation": "query.aggregates",
-        "count": "query.aggregates",
-        "count_distinct": "query.aggregates",
-        "covariance": "query.aggregates",
+        "col": "query.frames.formulas",
+        "correlation": "query.frames.aggregates",
+        "count": "query.frames.aggregates",
+        "count_distinct": "query.frames.aggregates",
+        "covariance": "query.frames.aggregates",
         "create": "curator.sessions",
         "curator": "curator",
         "engines": "engines",
         "errors": "errors",
-        "histogram": "query.aggregates",
-        "lit": "query.formulas",
-        "maximum": "query.aggregates",
-        "mean": "query.aggregates",
+        "histogram": "query.frames.aggregates",
+        "lit": "query.frames.formulas",
+        "maximum": "query.frames.aggregates",
+        "mean": "query.frames.aggregates",
         "measure": "mechanisms.door",
         "mechanisms": "mechanisms",
-        "median": "query.aggregates",
-        "minimum": "query.aggregates",
-        "mode": "query.aggregates",
+        "median": "query.frames.aggregates",
+        "minimum": "query.frames.aggregates",
+        "mode": "query.frames.aggregates",
         "privacy": "privacy",
-        "quantile": "query.aggregates",
+        "quantile": "query.frames.aggregates",
         "query": "query",
         "randomness": "randomness",
-        "stddev": "query.aggregates",
+        "stddev": "query.frames.aggregates",
         "system_entropy": "randomness.entropy",
-        "total": "query.aggregates",
-        "variance": "query.aggregates",
-        "when": "query.formulas",
+        "total": "query.frames.aggregates",
+        "variance": "query.frames.aggregates",
+        "when": "query.frames.formulas",
     },
 )

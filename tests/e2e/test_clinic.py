@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dalenius as dl
-from dalenius.query.pricing import priced
+from dalenius.query.pricing.pricing import priced
 from examples.clinic.catalog import clinic
 from examples.clinic.questions import QUESTIONS, Question
 

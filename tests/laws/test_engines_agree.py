@@ -10,10 +10,10 @@ import pytest
 
 from dalenius.engines.duckdb import passes, relations
 from dalenius.engines.duckdb.engine import DuckDBEngine
-from dalenius.engines.reference import ReferenceEngine
+from dalenius.engines.reference.engine import ReferenceEngine
 from dalenius.errors import QueryRefused
-from dalenius.query import sources
-from dalenius.query.plan import Join
+from dalenius.query.binding import sources
+from dalenius.query.plan.relations import Join
 from loaded import duckdb_of, quick_results, results
 from plans import Generated, nodes, plans
 from worlds import Database, small_database, world

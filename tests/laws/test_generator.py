@@ -8,11 +8,11 @@ from functools import cache
 
 import pytest
 
-from dalenius.engines.canonical import Row, import_rows
+from dalenius.engines.reference.canonical import Row, import_rows
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
-from dalenius.query.evaluation import LENIENT, STRICT
 from dalenius.query.expressions import Call, Expression
-from dalenius.query.plan import Filter, Group, Join, Project, Relation
+from dalenius.query.functions.evaluation import LENIENT, STRICT
+from dalenius.query.plan.relations import Filter, Group, Join, Project, Relation
 from plans import WORLDS, Generated, generated, nodes, plans
 from worlds import Database, Step, World, world
 

@@ -9,7 +9,7 @@ import pytest
 from changes import difference
 from dalenius.errors import QueryRefused
 from dalenius.privacy.neighbours import AddRemove
-from dalenius.query.plan import DistinctValues
+from dalenius.query.plan.passes import DistinctValues
 from hurting import all_broken, narrowed
 from loaded import duckdb_with, quick_results
 from plans import Generated, plans

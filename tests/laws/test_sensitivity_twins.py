@@ -18,8 +18,10 @@ from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.duckdb.names import OWNER
 from dalenius.engines.duckdb.snapshots import Import
 from dalenius.privacy.neighbours import AddRemove
-from dalenius.query import measurements, sources
-from dalenius.query.plan import Bound, Distinct, DistinctValues, Group, Join, Scan, Union, UnitFilter, Values
+from dalenius.query.binding import sources
+from dalenius.query.plan.passes import DistinctValues, Values
+from dalenius.query.plan.relations import Bound, Distinct, Group, Join, Scan, Union, UnitFilter
+from dalenius.query.pricing import measurements
 from hurting import all_broken, broken, narrowed
 from loaded import duckdb_of, duckdb_with, quick_results
 from plans import Generated, nodes, plans

@@ -19,9 +19,9 @@ import pytest
 from numpy.typing import NDArray
 
 from checks import SeededEntropy
-from dalenius.query.estimates import Estimates, NoisyNumbers, estimate
-from dalenius.query.expectations import expected
-from dalenius.query.postprocess import shape
+from dalenius.query.estimates.estimates import Estimates, NoisyNumbers, estimate
+from dalenius.query.estimates.expectations import expected
+from dalenius.query.estimates.postprocess import shape
 from dalenius.query.questions import Compute, Given, Output, Post, Statistic, ValueOf
 from dalenius.query.types import Int, Number
 from dalenius.randomness import discrete_gaussian, discrete_laplace

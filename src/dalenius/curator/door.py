@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dalenius.accounting.allowance import Allowance, JointAllowance
-from dalenius.curator.answers import Answer
+from dalenius.curator.answers.answers import Answer
 from dalenius.curator.ledger import Account, Ledger, Receipt
 from dalenius.curator.log import OwnerLog
 from dalenius.engines.engine import Engine
 from dalenius.errors import NeighbourMismatch, WorkStopped
 from dalenius.privacy.neighbours import Neighbours
-from dalenius.query.pricing import Priced
+from dalenius.query.pricing.pricing import Priced
+from dalenius.query.pricing.releasing import Released
 from dalenius.query.questions import Question
-from dalenius.query.releasing import Released
 from dalenius.randomness.entropy import system_entropy
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from dalenius.accounting.amounts import Amount
-from dalenius.curator.answers import Answer
+from dalenius.curator.answers.answers import Answer
 from dalenius.curator.names import percents
 from dalenius.errors import BudgetExceeded, InvalidParameter
 from dalenius.process import identity

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dalenius.accounting.budget import Budget
-from dalenius.curator.asking import Asked
+from dalenius.curator.asking.asking import Asked
 from dalenius.curator.catalog import Catalog, Population
 from dalenius.curator.curator import Asker, Balance, Curator, balance
 from dalenius.curator.ledger import Account, MemoryLedger, Receipt
@@ -16,10 +16,10 @@ from dalenius.curator.names import OWNER, as_share
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.errors import DataMismatch, InvalidParameter
 from dalenius.privacy.numbers import Number, of_kind
-from dalenius.query.binder import bind
-from dalenius.query.frames import Frame
-from dalenius.query.sql import read
-from dalenius.query.syntax import Query
+from dalenius.query.binding.binder import bind
+from dalenius.query.frames.frames import Frame
+from dalenius.query.sql.reader import read
+from dalenius.query.syntax.syntax import Query
 from dalenius.query.tables import Most, Table, Unit, Via
 from dalenius.query.types import Domain
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from dalenius.privacy.exact import Exact
 from dalenius.query.cells import Cells
-from dalenius.query.plan import Pass
+from dalenius.query.plan.passes import Pass
 from dalenius.query.tables import Table
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
-from dalenius.query.plan import Relation, combinations
+from dalenius.query.plan.figures import combinations
+from dalenius.query.plan.relations import Relation
 from dalenius.query.tables import Most
 from dalenius.query.types import Domain
 

@@ -16,11 +16,11 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 
-from dalenius.curator import extras
-from dalenius.curator.answers import BARS_COVER_NOISE, KEYS_LEFT_OUT, Answer
-from dalenius.curator.columns import Column
+from dalenius.curator.answers import extras
+from dalenius.curator.answers.answers import BARS_COVER_NOISE, KEYS_LEFT_OUT, Answer
+from dalenius.curator.answers.columns import Column
 from dalenius.errors import InvalidParameter, MissingExtra
-from dalenius.query.postprocess import Shaped
+from dalenius.query.estimates.postprocess import Shaped
 from dalenius.query.types import Bool, Category, Date, Domain, Int, Real, Text, Timestamp
 
 CITY = Category("Oslo", "Bergen", "Tromsø")

@@ -12,7 +12,7 @@ import dalenius as dl
 from changes import difference, totals_of
 from dalenius.curator.sessions import Database
 from dalenius.privacy.exact import unseal
-from dalenius.query.measurements import lower
+from dalenius.query.pricing.measurements import lower
 
 MOST = dl.Most(rows=300, groups=1)
 

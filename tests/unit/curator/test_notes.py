@@ -6,8 +6,8 @@ import pytest
 
 import dalenius as dl
 from clinics import clinic
-from dalenius.curator.answers import BARS_COVER_NOISE, KEYS_LEFT_OUT
-from dalenius.curator.notes import FEWER_THAN_ASKED
+from dalenius.curator.answers.answers import BARS_COVER_NOISE, KEYS_LEFT_OUT
+from dalenius.curator.answers.notes import FEWER_THAN_ASKED
 
 DB = pytest.fixture(clinic, scope="module", name="db")
 

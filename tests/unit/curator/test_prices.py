@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.accounting.budget import Budget, Rectangle
+from dalenius.curator.asking.prices import Offer, Target, affordable, as_level, bought, cheapest, epsilon_of, warning
 from dalenius.curator.catalog import Catalog
-from dalenius.curator.prices import Offer, Target, affordable, as_level, bought, cheapest, epsilon_of, warning
 from dalenius.errors import InvalidParameter
 
 HALF, LEVEL = Fraction(1, 2), Fraction(95, 100)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clinics import clinic
-from dalenius.curator.progress import Progress, ticking
+from dalenius.curator.asking.progress import Progress, ticking
 from dalenius.engines.duckdb import connection
 
 

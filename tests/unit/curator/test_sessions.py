@@ -24,8 +24,8 @@ from dalenius.errors import (
     UnknownName,
     WorkStopped,
 )
-from dalenius.query.aggregates import count
-from dalenius.query.formulas import col
+from dalenius.query.frames.aggregates import count
+from dalenius.query.frames.formulas import col
 from dalenius.query.tables import EachRow, Most, Via
 from dalenius.query.types import Date, Int, Real, Text
 
@@ -522,7 +522,7 @@ def test_columns_and_their_types_depend_on_the_question_alone(text: str) -> None
 
 
 def test_the_test_above_notices_types_by_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dalenius.query.pricing.Priced.kinds", ())
+    monkeypatch.setattr("dalenius.query.pricing.pricing.Priced.kinds", ())
     with pytest.raises(AssertionError):
         test_columns_and_their_types_depend_on_the_question_alone(QUESTIONS[-1])
 

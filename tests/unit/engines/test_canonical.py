@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dalenius.engines.canonical import canonical, import_rows, owners, unit_code
+from dalenius.engines.reference.canonical import canonical, import_rows, owners, unit_code
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitColumn, Via
 from dalenius.query.types import Bool, Category, Date, Domain, Int, Real, Text, Timestamp

@@ -13,10 +13,10 @@ import pytest
 from dalenius.engines.duckdb import expressions
 from dalenius.engines.duckdb.expressions import spell, text_literal, type_of
 from dalenius.query.calendar import FIRST_DAY, LAST_DAY
-from dalenius.query.evaluation import evaluate
 from dalenius.query.expressions import Call, Column, Expression, Literal
-from dalenius.query.functions import FUNCTIONS, call, literal
-from dalenius.query.signatures import REFUSED
+from dalenius.query.functions.evaluation import evaluate
+from dalenius.query.functions.functions import FUNCTIONS, call, literal
+from dalenius.query.functions.signatures import REFUSED
 from dalenius.query.types import Days, Number
 from scalars import COLUMNS, WIDE, column, crossed, database, disagreements, edge_codes, edge_rows, fill, quote, tried
 from scalars import random_expressions as randoms

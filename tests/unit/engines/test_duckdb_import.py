@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dalenius.engines.canonical import canonical
 from dalenius.engines.duckdb import codes, snapshots
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.duckdb.names import rows_table
 from dalenius.engines.hashing import identity
+from dalenius.engines.reference.canonical import canonical
 from dalenius.errors import DataMismatch
-from dalenius.query.plan import Total
+from dalenius.query.plan.passes import Total
 from dalenius.query.tables import EachRow, Table, Via
 from dalenius.query.types import Bool, Category, Date, Domain, Int, Number, Real, Text, Timestamp
 from duckdb_tables import aggregate, engine_with, exact, imported, private, scanned, stored_codes

@@ -9,9 +9,10 @@ import pytest
 
 from dalenius.engines.duckdb import passes
 from dalenius.engines.duckdb.engine import DuckDBEngine
-from dalenius.engines.reference import ReferenceEngine
+from dalenius.engines.reference.engine import ReferenceEngine
 from dalenius.query.expressions import Column, Literal
-from dalenius.query.plan import JOIN_ROWS, Distinct, Filter, Group, Join, Project, Scan, Total, UnitFilter, UnitTotal
+from dalenius.query.plan.passes import Total
+from dalenius.query.plan.relations import JOIN_ROWS, Distinct, Filter, Group, Join, Project, Scan, UnitFilter, UnitTotal
 from dalenius.query.tables import EachRow
 from dalenius.query.types import Bool, Int, Number, Text
 from duckdb_tables import aggregate, engine_with, exact, private

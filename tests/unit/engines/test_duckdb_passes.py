@@ -13,28 +13,24 @@ from dalenius.engines.duckdb.connection import Limits
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.duckdb.names import rows_table
 from dalenius.engines.hashing import kept
-from dalenius.engines.reference import ReferenceEngine
+from dalenius.engines.reference.engine import ReferenceEngine
 from dalenius.errors import QueryRefused
 from dalenius.privacy.exact import unseal
 from dalenius.query.expressions import Column
-from dalenius.query.plan import (
-    Aggregate,
+from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, Values
+from dalenius.query.plan.relations import (
     Bound,
     Clamp,
     Distinct,
-    DistinctValues,
     Filter,
     Group,
     Join,
-    Pass,
     Project,
     Relation,
     Scan,
-    Total,
     Union,
     UnitFilter,
     UnitTotal,
-    Values,
 )
 from dalenius.query.tables import EachRow, Table
 from dalenius.query.types import Bool, Category, Domain, Int, Number, Text

@@ -16,7 +16,8 @@ from dalenius.errors import NeighbourMismatch, WorkStopped
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.query.plan import Aggregate, Total, Union
+from dalenius.query.plan.passes import Aggregate, Total
+from dalenius.query.plan.relations import Union
 from dalenius.query.tables import Most, Protection, Table, UnitColumn
 from dalenius.query.types import Int
 from duckdb_tables import aggregate, engine_with, exact, private, scanned

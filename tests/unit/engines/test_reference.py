@@ -7,29 +7,26 @@ from typing import Any
 import pytest
 
 from dalenius.engines.hashing import kept
-from dalenius.engines.reference import ReferenceEngine, evenly_spaced
-from dalenius.engines.reference_relations import scaled_sum
+from dalenius.engines.reference.engine import ReferenceEngine, evenly_spaced
+from dalenius.engines.reference.relations import scaled_sum
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.expressions import Column
-from dalenius.query.functions import call, literal
-from dalenius.query.plan import (
-    Aggregate,
+from dalenius.query.functions.functions import call, literal
+from dalenius.query.plan.passes import Aggregate, DistinctValues, Total, Values
+from dalenius.query.plan.relations import (
     Bound,
     Clamp,
     Distinct,
-    DistinctValues,
     Filter,
     Group,
     Join,
     Project,
     Relation,
     Scan,
-    Total,
     Union,
     UnitFilter,
     UnitTotal,
-    Values,
 )
 from dalenius.query.tables import Most, Protection, Table, UnitColumn
 from dalenius.query.types import Int, Text

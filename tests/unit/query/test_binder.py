@@ -10,10 +10,10 @@ import pytest
 from binding import CLINIC, ask, below, internal_names, nodes
 from dalenius.errors import QueryRefused, TooManyKeys, UnknownName
 from dalenius.privacy.neighbours import Replace
-from dalenius.query.binder import bind
-from dalenius.query.plan import Filter, Project, Scan
+from dalenius.query.binding.binder import bind
+from dalenius.query.plan.relations import Filter, Project, Scan
 from dalenius.query.questions import Compute, Given, KeyOf, Statistic, Top, ValueOf
-from dalenius.query.syntax import Apply, Constant, Item, Select, TableName
+from dalenius.query.syntax.syntax import Apply, Constant, Item, Select, TableName
 from dalenius.query.tables import Most, Protection, Table, UnitColumn
 from dalenius.query.types import Choice, Number
 

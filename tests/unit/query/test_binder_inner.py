@@ -8,7 +8,7 @@ import pytest
 
 from binding import ask, below, nodes
 from dalenius.errors import QueryRefused
-from dalenius.query.plan import Distinct, Filter, Group, Project, Relation, Scan, Union, UnitTotal
+from dalenius.query.plan.relations import Distinct, Filter, Group, Project, Relation, Scan, Union, UnitTotal
 from dalenius.query.tables import Most
 from dalenius.query.types import Days, Number
 

@@ -10,9 +10,10 @@ import pytest
 
 from binding import ask, below, held, nodes
 from dalenius.errors import QueryRefused
-from dalenius.query.binder import bind
+from dalenius.query.binding.binder import bind
 from dalenius.query.expressions import Call, Column, Expression
-from dalenius.query.plan import Distinct, Filter, Group, Join, Project, Relation, Scan, Union, UnitFilter, hull
+from dalenius.query.plan.figures import hull
+from dalenius.query.plan.relations import Distinct, Filter, Group, Join, Project, Relation, Scan, Union, UnitFilter
 from dalenius.query.questions import Question
 from dalenius.query.types import Choice, Domain, Identifier
 from plans import random_most, random_query

@@ -9,7 +9,7 @@ import pytest
 from binding import CLINIC, WITHOUT_KEYS, ask, below, nodes
 from dalenius.errors import QueryRefused, UnknownName
 from dalenius.privacy.neighbours import AddRemove
-from dalenius.query.plan import Filter, Join, Project, Scan, UnitFilter
+from dalenius.query.plan.relations import Filter, Join, Project, Scan, UnitFilter
 from dalenius.query.tables import Most, Protection, Via
 
 

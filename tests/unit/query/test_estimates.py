@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidParameter
-from dalenius.query import estimates, expectations, released
-from dalenius.query.estimates import (
+from dalenius.query.estimates import estimates, expectations, released
+from dalenius.query.estimates.estimates import (
     NoisyChoices,
     NoisyHistogram,
     NoisyNumbers,
     NoisyQuantiles,
     estimate,
 )
-from dalenius.query.expectations import expected
+from dalenius.query.estimates.expectations import expected
 from dalenius.query.questions import Statistic
 from dalenius.query.types import Category, Date, Int, Real, Timestamp
 from dalenius.randomness.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, NoiseLaw

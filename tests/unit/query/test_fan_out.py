@@ -9,7 +9,7 @@ import pytest
 from binding import ask, below
 from clinic_tables import TABLES as CLINIC
 from dalenius.errors import InvalidParameter, QueryRefused
-from dalenius.query.plan import JOIN_ROWS, MOST_FAN_OUT, Relation
+from dalenius.query.plan.relations import JOIN_ROWS, MOST_FAN_OUT, Relation
 from dalenius.query.tables import Table
 
 

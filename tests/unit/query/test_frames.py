@@ -12,7 +12,8 @@ import pytest
 
 from clinic_tables import TABLES
 from dalenius.errors import DaleniusError, InvalidParameter, QueryRefused, UnknownName
-from dalenius.query.aggregates import (
+from dalenius.query.binding.binder import bind
+from dalenius.query.frames.aggregates import (
     correlation,
     count,
     count_distinct,
@@ -28,11 +29,10 @@ from dalenius.query.aggregates import (
     total,
     variance,
 )
-from dalenius.query.binder import bind
-from dalenius.query.formulas import Formula, coalesce, col, greatest, least, lit, when
-from dalenius.query.frames import Frame
-from dalenius.query.sql import read
-from dalenius.query.syntax import Constant, Query
+from dalenius.query.frames.formulas import Formula, coalesce, col, greatest, least, lit, when
+from dalenius.query.frames.frames import Frame
+from dalenius.query.sql.reader import read
+from dalenius.query.syntax.syntax import Constant, Query
 from dalenius.query.tables import Most
 
 visits, patients, cities = Frame("visits"), Frame("patients"), Frame("cities")

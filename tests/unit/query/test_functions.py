@@ -11,10 +11,10 @@ import pytest
 
 from dalenius.errors import InvalidParameter, QueryRefused, UnknownName
 from dalenius.query.calendar import DAY, FIRST_DAY, LAST_DAY, Grain, first_of_months
-from dalenius.query.evaluation import LENIENT, LONGEST_TEXT, MEANINGS, STRICT, apply, evaluate, like
 from dalenius.query.expressions import Call, Column, Expression, Literal
-from dalenius.query.functions import FUNCTIONS, call, literal, written
-from dalenius.query.signatures import REFUSED
+from dalenius.query.functions.evaluation import LENIENT, LONGEST_TEXT, MEANINGS, STRICT, apply, evaluate, like
+from dalenius.query.functions.functions import FUNCTIONS, call, literal, written
+from dalenius.query.functions.signatures import REFUSED
 from dalenius.query.types import (
     Bool,
     Category,

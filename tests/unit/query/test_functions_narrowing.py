@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from dalenius.query import narrowing
-from dalenius.query.evaluation import evaluate
 from dalenius.query.expressions import Column, Expression, Schema
-from dalenius.query.functions import call, literal, narrow
+from dalenius.query.functions import narrowing
+from dalenius.query.functions.evaluation import evaluate
+from dalenius.query.functions.functions import call, literal, narrow
 from dalenius.query.types import Bool, Choice, Domain, Identifier, Int, Number, Text
 from scalars import COLUMNS, column, edge_rows, holds, random_expressions
 

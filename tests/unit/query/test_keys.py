@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dalenius.query.expressions import Column
-from dalenius.query.functions import call, literal
+from dalenius.query.functions.functions import call, literal
 from dalenius.query.keys import KeySpace, ListedKeys, key_tuples
 from dalenius.query.types import Bool, Category, Date, Int, Text
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dalenius.query import released
-from dalenius.query.kinds import COUNT, DATE, MOMENT, REAL, RULES, SPAN, TEXT, TRUTH, Kind, of_domain, of_term
+from dalenius.query.estimates import released
+from dalenius.query.estimates.kinds import COUNT, DATE, MOMENT, REAL, RULES, SPAN, TEXT, TRUTH, Kind, of_domain, of_term
 from dalenius.query.questions import Compute, Given, KeyOf, Post, ValueOf
 from dalenius.query.types import Bool, Date, Int, Real, Text, Timestamp
 

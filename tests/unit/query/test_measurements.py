@@ -8,7 +8,9 @@ import pytest
 
 from binding import ask
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
-from dalenius.query.measurements import (
+from dalenius.query.plan.passes import Aggregate, DistinctValues, Values
+from dalenius.query.plan.relations import Clamp
+from dalenius.query.pricing.measurements import (
     Counts,
     FoundKeys,
     Mode,
@@ -19,7 +21,6 @@ from dalenius.query.measurements import (
     listed_change,
     lower,
 )
-from dalenius.query.plan import Aggregate, Clamp, DistinctValues, Values
 from dalenius.query.tables import Most
 
 ADD, REPLACE = AddRemove(), Replace()

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalenius.query import functions_dates, functions_logic, functions_numbers
-from dalenius.query.estimates import Estimates, NoisyNumbers, estimate
-from dalenius.query.postprocess import Shaped, shape
+from dalenius.query.estimates.estimates import Estimates, NoisyNumbers, estimate
+from dalenius.query.estimates.postprocess import Shaped, shape
+from dalenius.query.estimates.released import apply, known, plain, tidy
+from dalenius.query.functions import dates as functions_dates
+from dalenius.query.functions import logic as functions_logic
+from dalenius.query.functions import numbers as functions_numbers
+from dalenius.query.functions.signatures import REFUSED
 from dalenius.query.questions import Compute, Given, KeyOf, Output, Post, Statistic, ValueOf
-from dalenius.query.released import apply, known, plain, tidy
-from dalenius.query.signatures import REFUSED
 from dalenius.query.types import Category, Domain, Int, Real
 from dalenius.randomness.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 

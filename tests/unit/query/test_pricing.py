@@ -17,8 +17,8 @@ from dalenius.mechanisms.limited_domain import LimitedTopK
 from dalenius.mechanisms.renyi_selection import RenyiKeySelection
 from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.mechanisms.top_k import TopK
-from dalenius.query import choosing
-from dalenius.query.pricing import Priced, priced
+from dalenius.query.pricing import choosing
+from dalenius.query.pricing.pricing import Priced, priced
 from dalenius.query.tables import Most
 
 APPROXIMATE = Rectangle.of(Budget(3, "1e-9"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dalenius.query.spreads import agreeing, spread, variance
+from dalenius.query.estimates.spreads import agreeing, spread, variance
 from dalenius.randomness.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, LaplaceSumLaw, NoiseLaw
 
 SMALL = [DiscreteLaplaceLaw(Fraction(1, 2)), DiscreteLaplaceLaw(Fraction(2)), DiscreteGaussianLaw(1)]

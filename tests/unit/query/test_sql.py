@@ -10,9 +10,11 @@ import pytest
 from sqlglot import exp
 
 from dalenius.errors import NotUnderstood, QueryRefused
-from dalenius.query import sql_grammar, sql_selects, sql_terms
-from dalenius.query.sql import read
-from dalenius.query.syntax import (
+from dalenius.query.sql import grammar as sql_grammar
+from dalenius.query.sql import selects as sql_selects
+from dalenius.query.sql import terms as sql_terms
+from dalenius.query.sql.reader import read
+from dalenius.query.syntax.syntax import (
     Apply,
     Constant,
     Item,

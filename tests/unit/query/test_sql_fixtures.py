@@ -6,9 +6,9 @@ import pytest
 
 from clinic_tables import TABLES
 from dalenius.errors import QueryRefused
-from dalenius.query.binder import bind
+from dalenius.query.binding.binder import bind
 from dalenius.query.questions import Question
-from dalenius.query.sql import read
+from dalenius.query.sql.reader import read
 from sql_mutations import refused, statements
 
 ACCEPTED, REFUSED = statements("accepted.sql"), refused()

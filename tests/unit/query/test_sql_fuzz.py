@@ -13,10 +13,10 @@ import pytest
 
 from clinic_tables import TABLES
 from dalenius.errors import QueryRefused
-from dalenius.query import syntax
-from dalenius.query.binder import bind
-from dalenius.query.sql import read
-from dalenius.query.sql_names import AGGREGATES, SCALARS
+from dalenius.query.binding.binder import bind
+from dalenius.query.sql.names import AGGREGATES, SCALARS
+from dalenius.query.sql.reader import read
+from dalenius.query.syntax import syntax
 from sql_mutations import ESCAPES, mutations, statements
 
 LONGEST_WAIT = 1.0

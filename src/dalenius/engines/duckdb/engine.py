@@ -17,7 +17,7 @@ from dalenius.privacy.neighbours import Neighbours, require_same
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.process import identity
 from dalenius.query.cells import Cells
-from dalenius.query.plan import Pass
+from dalenius.query.plan.passes import Pass
 from dalenius.query.tables import Table
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dalenius.query.calendar import DATE_PATTERN, MOMENT_PATTERN
-from dalenius.query.evaluation import BLANKS, CAPITALS, LONGEST_TEXT, SMALLS, WIDE
 from dalenius.query.expressions import Call, Column, Expression, Literal
+from dalenius.query.functions.evaluation import BLANKS, CAPITALS, LONGEST_TEXT, SMALLS, WIDE
 from dalenius.query.types import Bool, Domain, Ranged, Text
 
 Spelling = Callable[[Call], str]

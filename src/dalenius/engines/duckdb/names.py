@@ -9,7 +9,7 @@ plus its rank by bytes, so that grouping, hashing and ordering need no texts. It
 from __future__ import annotations
 
 from dalenius.engines.duckdb.expressions import quote
-from dalenius.query.plan import UNIT
+from dalenius.query.plan.relations import UNIT
 from dalenius.query.tables import Table
 from dalenius.query.types import Domain, Ranged
 

@@ -15,23 +15,9 @@ from dalenius.engines.duckdb.expressions import quote
 from dalenius.engines.duckdb.hashes import folded, group_hash, key_number, mixed
 from dalenius.engines.duckdb.names import OWNER, text_number, text_rank, width
 from dalenius.engines.duckdb.relations import Rows, at_most, require_sum, rows, scaled
-from dalenius.query.plan import (
-    Aggregate,
-    Bound,
-    Clamp,
-    DistinctValues,
-    Filter,
-    Group,
-    Pass,
-    Project,
-    Relation,
-    Scan,
-    Total,
-    UnitFilter,
-    Values,
-    combinations,
-    least_known,
-)
+from dalenius.query.plan.figures import combinations, least_known
+from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, Values
+from dalenius.query.plan.relations import Bound, Clamp, Filter, Group, Project, Relation, Scan, UnitFilter
 from dalenius.query.types import Bool, Domain, Ranged
 
 

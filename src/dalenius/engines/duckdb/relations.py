@@ -16,7 +16,7 @@ from dalenius.engines.duckdb.hashes import folded, group_hash, key_number, mixed
 from dalenius.engines.duckdb.names import OWNER, rows_table, stored, text_number, text_rank, texts_table, width
 from dalenius.errors import QueryRefused
 from dalenius.query.expressions import Column, Expression
-from dalenius.query.plan import (
+from dalenius.query.plan.relations import (
     Bound,
     Clamp,
     Distinct,

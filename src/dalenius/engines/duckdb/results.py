@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dalenius.query.cells import Cells
-from dalenius.query.plan import Pass, Values
+from dalenius.query.plan.passes import Pass, Values
 
 
 def cells(step: Pass, table: pa.Table) -> Cells:

@@ -1,0 +1,229 @@
+"""A question that was asked and not yet paid for: what it means, costs and is worth, and how to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from dalenius.accounting.amounts import Amount
+from dalenius.curator.answers.answers import Answer
+from dalenius.curator.answers.notes import notes
+from dalenius.curator.asking.prices import Offer, affordable, bought, epsilon_of, warning
+from dalenius.curator.asking.progress import Progress, ticking
+from dalenius.curator.asking.rehearsals import rehearsed
+from dalenius.curator.asking.targets import least_share
+from dalenius.curator.catalog import Population
+from dalenius.curator.curator import Asker, balance
+from dalenius.curator.ledger import Receipt
+from dalenius.curator.names import percent
+from dalenius.errors import BudgetExceeded
+from dalenius.privacy.numbers import Number, positive, shown, whole
+from dalenius.query.estimates.expectations import ExpectedError
+from dalenius.query.pricing.pricing import Priced, priced
+from dalenius.query.pricing.releasing import Released
+from dalenius.query.questions import Question
+
+Errors: TypeAlias = Number | Mapping[str, Number]
+"""The largest error: one for all columns, or one for each by name."""
+Weights: TypeAlias = Mapping[str, Number]
+"""How much of the price goes to a column, relative to 1 for the others."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an answer would cost. Nothing was read or spent to say so.
+
+    `amounts` is what would be charged, `shares` the part of each population's whole budget that this is, `left` the
+    part that whoever asks could still use afterwards; None where it is more than there is left.
+    """
+
+    loss: object
+    amounts: Mapping[str, Amount]
+    shares: Mapping[str, Fraction]
+    left: Mapping[str, Fraction | None]
+    epsilons: Mapping[str, Fraction]
+    note: str | None = None
+
+    @property
+    def affordable(self) -> bool:
+        """Whether every account still holds enough."""
+        return None not in self.left.values()
+
+    def __str__(self) -> str:
+        lines = [f"loss: {self.loss}", *map(self._line, self.shares), *([f"note: {self.note}"] if self.note else [])]
+        return "\n".join([*lines, "nothing was read or spent"])
+
+    def _line(self, name: str) -> str:
+        rest, epsilon = self.left[name], shown(self.epsilons[name])
+        after = "more than is left" if rest is None else f"{percent(rest)} would be left"
+        return f"{name}: {percent(self.shares[name])} of the budget (what epsilon = {epsilon} buys); {after}"
+
+    __repr__ = __str__
+
+
+class ExpectedErrors(dict[str, ExpectedError]):
+    """The expected error of each output column, by its name; printed a line each."""
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name}: {error}" for name, error in self.items())
+
+    __repr__ = __str__
+
+
+class Derivation(str):
+    """A derivation, printed as it is also where a notebook or prompt shows it."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+class Asked:
+    """A question, bound and checked, that nobody has paid for yet.
+
+    `explain`, `cost`, `expected_error` and `rehearse` read no data and spend nothing; what they say depends on the
+    question, the catalog and the ledger alone. `run` charges before it reads.
+    Textbook: S18.9.
+    """
+
+    def __init__(self, question: Question, asker: Asker) -> None:
+        self.question, self._asker = question, asker
+
+    def cost(
+        self,
+        *,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        error: Errors | None = None,
+        size: int | None = None,
+        level: Number | None = None,
+        weights: Weights | None = None,
+    ) -> Cost:
+        """What it would cost, as a loss and as a share of each population's budget."""
+        price = self._priced(Offer(epsilon, share, error, size, level), weights)
+        people, given = self._people(), None if epsilon is None else positive(epsilon=epsilon)
+        shares = {name: people[name].rectangle.share(amount) for name, amount in price.charge.items()}
+        epsilons = {name: given or epsilon_of(people[name].rectangle, part) for name, part in shares.items()}
+        left = {name: self._left_after(people[name], amount) for name, amount in price.charge.items()}
+        return Cost(price.loss, price.charge, shares, left, epsilons, warning(people, epsilons))
+
+    def expected_error(
+        self,
+        *,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        size: int | None = None,
+        level: Number | None = None,
+        weights: Weights | None = None,
+    ) -> ExpectedErrors:
+        """The error bar that each output column is expected to have; `size` is the number of rows of a group."""
+        offer = Offer(epsilon, share, None, size, level)
+        return ExpectedErrors(self._priced(offer, weights).expected_error(self._size(size)))
+
+    def explain(
+        self, *, epsilon: Number | None = None, share: Number | None = None, weights: Weights | None = None
+    ) -> Derivation:
+        """The derivation: unit, stability of each step, clamps, mechanism, theorem, loss and the engine's SQL.
+
+        Without a price it is shown for one percent of the budget.
+        """
+        price = self._priced(Offer(epsilon, share).or_default(), weights)
+        return Derivation(price.explain(self._asker.curator.engine.spelled))
+
+    def rehearse(
+        self, *, epsilon: Number | None = None, share: Number | None = None, level: Number | None = None
+    ) -> Answer:
+        """The answer on made-up tables with the public schema, for one percent of the budget unless told otherwise.
+
+        Nothing is read or charged, and its numbers mean nothing.
+        """
+        price = self._priced(Offer(epsilon, share, level=level).or_default(), None)
+        return rehearsed(price, self._asker.curator.catalog)
+
+    def run(
+        self,
+        *,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        error: Errors | None = None,
+        size: int | None = None,
+        level: Number | None = None,
+        weights: Weights | None = None,
+        nonnegative: bool = False,
+        digits: int | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> Answer:
+        """Charge, and answer. A refusal charges nothing; work that fails afterwards stays charged.
+
+        Say what you pay by exactly one of `epsilon`, `share` ('1%') and `error` ('± 50 at 95%', or '2%' of `size`).
+        `nonnegative` shows negative counts as 0, and `digits` rounds; both work on what was released. `progress` is
+        called twice a second while the engine works; only the owner is told how many rows are done.
+        """
+        self._asker.curator.require_open()
+        places = None if digits is None else whole(0, digits=digits)
+        price = self._priced(Offer(epsilon, share, error, size, level), weights)
+        payer, derivation = self._asker.payer(self.question), price.explain(self._asker.curator.engine.spelled)
+
+        def finished(released: Released, receipt: Receipt) -> Answer:
+            shaped = price.answer(released, nonnegative=nonnegative, digits=places)
+            return Answer.from_shaped(
+                shaped,
+                level=price.level,
+                charge=self._listed(lambda each: each.rectangle.share(price.charge[each.name])),
+                left=self._listed(lambda each: balance(each, self._asker.left(each.name), left=True).share),
+                receipt=receipt.id,
+                derivation=derivation,
+                notes=notes(price, shaped),
+            )
+
+        tick = progress and ticking(progress, owner=self._asker.analyst is None)
+        try:
+            return self._asker.curator.door.answer(price, payer, finished, tick)
+        except BudgetExceeded as error:
+            raise error.advised(self._fitting()) from None
+
+    def _fitting(self) -> str:
+        """Which epsilon could still be paid for by everybody who pays."""
+        found = [affordable(each.rectangle, self._asker.left(each.name)) for each in self._people().values()]
+        known = [epsilon for epsilon in found if epsilon is not None]
+        if len(known) < len(found):
+            return "Too little is left for any question of this kind."
+        return f"epsilon={str(shown(min(known)))!r} would still fit."
+
+    def _listed(self, share: Callable[[Population], Fraction]) -> str:
+        return ", ".join(f"{percent(share(each))} of {each.name}" for each in self._people().values())
+
+    # ---- the price
+
+    def _people(self) -> dict[str, Population]:
+        return {name: self._asker.population(name) for name in self.question.relation.populations}
+
+    def _priced(self, offer: Offer, weights: Weights | None) -> Priced:
+        offer.require_one()
+        self._asker.payer(self.question).require_one_relation()
+        level = offer.agreed_level()
+        share = offer.share if offer.error is None else self._solved(offer, level, weights)
+        return self._at(offer.epsilon, share, level, weights)
+
+    def _at(self, epsilon: Number | None, share: Number | None, level: Fraction, weights: Weights | None) -> Priced:
+        amounts = bought(self._people().values(), epsilon=epsilon, share=share)
+        return priced(self.question, amounts=amounts, level=level, weights=weights)
+
+    def _solved(self, offer: Offer, level: Fraction, weights: Weights | None) -> Fraction:
+        """The least share at which every column's expected error is within its target."""
+        size = self._size(offer.size)
+        return least_share(
+            self.question, offer, size, lambda share: self._at(None, share, level, weights).expected_error()
+        )
+
+    def _left_after(self, population: Population, charge: Amount) -> Fraction | None:
+        left = self._asker.left(population.name)
+        return balance(population, left - charge, left=True).share if charge <= left else None
+
+    def _size(self, size: int | None) -> int | None:
+        """The number of rows of a group: as given, or declared for the one table where there is one group."""
+        if size is not None:
+            return whole(1, size=size)
+        tables = self.question.relation.tables
+        return tables[0].size if len(tables) == 1 and not self.question.keys else None

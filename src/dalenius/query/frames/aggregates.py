@@ -1,0 +1,81 @@
+"""Aggregates for frames: what is asked of all rows of a group. A text names a column."""
+
+from __future__ import annotations
+
+from dalenius.privacy.numbers import Number, exact
+from dalenius.query.frames.formulas import Formula, named
+from dalenius.query.syntax.syntax import Apply, Constant
+
+
+def count(column: str | Formula | None = None) -> Formula:
+    """The number of rows, or of those where the column is not missing."""
+    return Formula(Apply("count", () if column is None else (named(column).term,)))
+
+
+def count_distinct(column: str | Formula) -> Formula:
+    """The number of different units, or of different values."""
+    return Formula(Apply("count", (named(column).term,), distinct=True))
+
+
+def total(column: str | Formula) -> Formula:
+    """The sum of a column."""
+    return _of("sum", column)
+
+
+def mean(column: str | Formula) -> Formula:
+    """The mean of a column."""
+    return _of("avg", column)
+
+
+def variance(column: str | Formula) -> Formula:
+    """The sample variance of a column."""
+    return _of("variance", column)
+
+
+def stddev(column: str | Formula) -> Formula:
+    """The sample standard deviation of a column."""
+    return _of("stddev", column)
+
+
+def covariance(column: str | Formula, other: str | Formula) -> Formula:
+    """The sample covariance of two columns."""
+    return _of("covar", column, other)
+
+
+def correlation(column: str | Formula, other: str | Formula) -> Formula:
+    """The correlation of two columns."""
+    return _of("corr", column, other)
+
+
+def minimum(column: str | Formula) -> Formula:
+    """The smallest value of a column."""
+    return _of("min", column)
+
+
+def maximum(column: str | Formula) -> Formula:
+    """The largest value of a column."""
+    return _of("max", column)
+
+
+def median(column: str | Formula) -> Formula:
+    """The median of a column."""
+    return _of("median", column)
+
+
+def quantile(column: str | Formula, p: Number) -> Formula:
+    """The value that a part `p` of the rows does not exceed."""
+    return Formula(Apply("quantile", (named(column).term, Constant(exact(p=p)))))
+
+
+def mode(column: str | Formula) -> Formula:
+    """The most frequent value of a column."""
+    return _of("mode", column)
+
+
+def histogram(column: str | Formula) -> Formula:
+    """The count of every value of a column that has public values."""
+    return _of("histogram", column)
+
+
+def _of(function: str, *columns: str | Formula) -> Formula:
+    return Formula(Apply(function, tuple(named(column).term for column in columns)))

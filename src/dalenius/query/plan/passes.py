@@ -1,0 +1,61 @@
+"""Passes: what an engine runs over the data, giving keys and integers that stay sealed until noise is added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from dalenius.query.plan.relations import Bound
+
+
+@dataclass(frozen=True)
+class Total:
+    """An integer for each group, summed over units; what one unit gives is bounded by `Bound.rows` = r.
+
+    rows      min(n, r) for its n rows                    present   min(n, r) for its n rows where `column` is not NULL
+    units     1                                           sum       s, or s * r div n (towards zero) if n > r, for the
+                                                                    sum s of its n values of `column` that are not NULL
+    """
+
+    kind: Literal["rows", "present", "units", "sum"]
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """Integers for each combination of keys that occurs: one pass of the engine, sealed until noise is added.
+
+    The result has the key columns, in the order of `child.keys`, and an integer column for each total: t0, t1, ...
+    """
+
+    child: Bound
+    totals: tuple[Total, ...]
+
+
+@dataclass(frozen=True)
+class Values:
+    """How often each value of `column` occurs for each combination of keys: for quantiles, modes and histograms.
+
+    NULLs are left out. Of a unit's n > rows values in a group, ordered by value, the i-th counts if
+    i * rows div n > (i - 1) * rows div n: exactly `rows` of them, evenly spaced. The result has the key columns, the
+    column `value` and the integer column t0.
+    """
+
+    child: Bound
+    column: str
+
+
+@dataclass(frozen=True)
+class DistinctValues:
+    """How many different values of `column` occur for each combination of keys, where each unit keeps at most
+    `child.groups` pairs of (keys, value), chosen by the public hash of (unit, keys, value). NULLs are left out.
+
+    The result has the key columns and the integer column t0.
+    """
+
+    child: Bound
+    column: str
+
+
+Pass: TypeAlias = Aggregate | Values | DistinctValues
+"""What an engine runs: one pass over the data, giving an Arrow table of keys and integers."""

@@ -1,0 +1,225 @@
+"""Which mechanism each measurement gets at a given price: the one with the smaller error, decided from public facts.
+
+Mechanisms are compared at equal price, never at equal epsilon. What is charged is the price of their own losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import partial, singledispatch
+from typing import Any, TypeAlias
+
+from dalenius.accounting.amounts import DELTA_UNIT, Amount, price
+from dalenius.accounting.calibration import affordable
+from dalenius.accounting.composition import Composition
+from dalenius.errors import InvalidParameter, QueryRefused
+from dalenius.mechanisms.counted_keys import CountedKeys
+from dalenius.mechanisms.door import Mechanism
+from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.mechanisms.grouped_choice import GroupedChoice
+from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.limited_domain import LimitedTopK
+from dalenius.mechanisms.quantiles import PrivateQuantiles
+from dalenius.mechanisms.renyi_selection import RenyiKeySelection
+from dalenius.mechanisms.scores import tilt
+from dalenius.mechanisms.thresholding import ThresholdedCounts
+from dalenius.mechanisms.top_k import TopK
+from dalenius.privacy.losses import ZCDP, BoundedRange, LaplaceDP, Loss
+from dalenius.privacy.neighbours import Neighbours
+from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.query.pricing.measurements import (
+    Counts,
+    FoundKeys,
+    Measurement,
+    Mode,
+    Numbers,
+    Program,
+    Quantiles,
+    TopKeys,
+)
+
+Amounts: TypeAlias = Mapping[str, Amount]
+"""An amount for each population that a question is about."""
+
+AdditiveNoise: TypeAlias = DiscreteLaplace | DiscreteGaussian
+
+
+@dataclass(frozen=True)
+class Step:
+    """One measurement with its mechanism, the loss of using it once, and what that costs each population."""
+
+    measurement: Measurement
+    mechanism: Mechanism[Any, Any]
+    loss: Loss
+    charge: Amounts
+
+
+def steps(program: Program, *, amounts: Amounts, level: Fraction, weights: Sequence[Fraction]) -> tuple[Step, ...]:
+    """A mechanism for each measurement, together within the amounts; `weights` split the price."""
+    whole = sum(weights, Fraction(0))
+    selection = program.selection
+    made = []
+    for index, (part, weight) in enumerate(zip(program.measurements, weights, strict=True)):
+        share = weight / whole
+        offered = {name: _offer(amount, share, index == selection) for name, amount in amounts.items()}
+        made.append(_step(program, part, list(offered.values()), level, offered))
+    return tuple(made)
+
+
+def _offer(amount: Amount, share: Fraction, selects: bool) -> Amount:
+    """A measurement's part of an amount; the whole delta goes to the choice of keys, which alone needs one."""
+    part = amount.part(share)
+    if not part.divergence:
+        raise InvalidParameter("epsilon", "too small", allowed="large enough for one unit of 10^-15 a measurement")
+    return Amount(divergence=part.divergence, delta=amount.delta if selects else 0, order=amount.order)
+
+
+def _step(program: Program, part: Measurement, offers: list[Amount], level: Fraction, offered: Amounts) -> Step:
+    mechanism = mechanism_for(part, program, offers, level)
+    loss = mechanism.loss(sensitivity=part.sensitivity)
+    charge = {name: price(loss, order=amount.order) for name, amount in offered.items()}
+    if not all(cost <= offered[name] for name, cost in charge.items()):
+        raise InvalidParameter("price", "too small", allowed=f"enough for {part.title}", hint="Offer more.")
+    return Step(part, mechanism, loss, charge)
+
+
+@singledispatch
+def mechanism_for(part: Measurement, program: Program, offers: list[Amount], level: Fraction) -> Mechanism[Any, Any]:
+    """The best mechanism for a measurement that costs no more than any of the offers."""
+    raise NotImplementedError(type(part))
+
+
+@mechanism_for.register(Numbers | Counts)
+def _(part: Numbers | Counts, program: Program, offers: list[Amount], level: Fraction) -> AdditiveNoise:
+    return additive_noise(part.sensitivity, program.neighbours, offers, level)
+
+
+def additive_noise(
+    sensitivity: Sensitivity, neighbours: Neighbours, offers: Sequence[Amount], level: Fraction
+) -> AdditiveNoise:
+    """Laplace or Gaussian noise, whichever has the smaller error at this price and level."""
+    by_laplace = laplace(sensitivity, neighbours, offers)
+    if any(offer.order is None for offer in offers):
+        return by_laplace
+    by_gaussian = gaussian(sensitivity, neighbours, offers)
+    return by_gaussian if by_gaussian.error(1 - level) <= by_laplace.error(1 - level) else by_laplace
+
+
+def laplace(sensitivity: Sensitivity, neighbours: Neighbours, offers: Sequence[Amount]) -> DiscreteLaplace:
+    """The least Laplace noise that costs no more than any of the offers."""
+    reach = int(sensitivity.need("l1", mechanism="the Laplace mechanism"))
+    epsilon = least_affordable(offers, lambda size: LaplaceDP(size, reach))
+    return DiscreteLaplace(rounded_up(reach / epsilon), neighbours)
+
+
+def gaussian(sensitivity: Sensitivity, neighbours: Neighbours, offers: Sequence[Amount]) -> DiscreteGaussian:
+    """The least Gaussian noise that costs no more than any of the offers."""
+    reach = sensitivity.need("l2_squared", mechanism="the Gaussian mechanism")
+    rho = least_affordable(offers, ZCDP)
+    return DiscreteGaussian(rounded_up(reach / (2 * rho)), neighbours)
+
+
+@mechanism_for.register
+def _(part: TopKeys, program: Program, offers: list[Amount], level: Fraction) -> TopK | LimitedTopK:
+    choices = [offer.part(Fraction(1, part.k)) for offer in offers]
+    width = tilt(part.sensitivity, neighbours=program.neighbours, mechanism="top-k")
+    rate = rounded_down(least_affordable(choices, BoundedRange) / width)
+    if program.question.public_keys is not None:
+        return TopK(k=part.k, rate=rate, neighbours=program.neighbours)
+    return LimitedTopK(
+        k=part.k,
+        rate=rate,
+        delta=_event(offers),
+        neighbours=program.neighbours,
+        each=Fraction(part.rows),
+        reach=max(1000, part.k),
+    )
+
+
+@mechanism_for.register
+def _(
+    part: FoundKeys, program: Program, offers: list[Amount], level: Fraction
+) -> RenyiKeySelection | ThresholdedCounts | CountedKeys:
+    delta, neighbours = _event(offers), program.neighbours
+    noise = additive_noise(part.sensitivity, neighbours, offers, level)
+    at_once = ThresholdedCounts.calibrated(noise=noise, delta=delta, sensitivity=part.sensitivity)
+    if not part.shown:
+        chosen = RenyiKeySelection.calibrated(amounts=offers, sensitivity=part.sensitivity, neighbours=neighbours)
+        return chosen if (chosen.half_kept() or at_once.half_kept()) < at_once.half_kept() else at_once
+    apart = _counted_keys(part, neighbours, offers, level)
+    # Apart finds rarer keys and its counts have sqrt(2) times the noise: worth it where that is the smaller loss.
+    return apart if 2 * (apart.half_kept() or at_once.half_kept()) ** 2 < at_once.half_kept() ** 2 else at_once
+
+
+def _counted_keys(part: FoundKeys, neighbours: Neighbours, offers: Sequence[Amount], level: Fraction) -> CountedKeys:
+    """Half of the divergence for the choice of keys, with all of the delta, and half for their counts."""
+    half = [offer.part(Fraction(1, 2)) for offer in offers]
+    finding = [replace(amount, delta=offer.delta) for amount, offer in zip(half, offers, strict=True)]
+    counting = [replace(amount, delta=0) for amount in half]
+    selection = RenyiKeySelection.calibrated(amounts=finding, sensitivity=part.sensitivity, neighbours=neighbours)
+    return CountedKeys(selection=selection, noise=additive_noise(part.sensitivity, neighbours, counting, level))
+
+
+@mechanism_for.register
+def _(part: Quantiles, program: Program, offers: list[Amount], level: Fraction) -> PrivateQuantiles:
+    assert part.groups is not None
+    plain = PrivateQuantiles(
+        targets=part.targets,
+        lower=part.domain.lower,
+        upper=part.domain.upper,
+        rate=Fraction(1),
+        neighbours=program.neighbours,
+        rows=part.rows,
+        groups=part.groups,
+        beta=1 - level,
+    )
+    reach = part.rows * program.neighbours.add_remove_steps
+    return replace(plain, rate=rounded_down(least_affordable(offers, partial(_choices, plain)) / reach))
+
+
+def _choices(plain: PrivateQuantiles, size: Fraction) -> Composition:
+    """The loss of quantiles whose estimates have ranges of this size, and the ends of whose intervals half of it."""
+    uses = (BoundedRange(size), plain.levels), (BoundedRange(size / 2), plain.ends)
+    return Composition(tuple((loss, plain.groups * count) for loss, count in uses))
+
+
+@mechanism_for.register
+def _(part: Mode, program: Program, offers: list[Amount], level: Fraction) -> GroupedChoice:
+    assert part.groups is not None
+    choices = [offer.part(Fraction(1, part.groups)) for offer in offers]
+    width = tilt(part.sensitivity, neighbours=program.neighbours, mechanism="the mode")
+    rate = rounded_down(least_affordable(choices, BoundedRange) / width)
+    return GroupedChoice(groups=part.groups, rate=rate, neighbours=program.neighbours)
+
+
+def _event(offers: Sequence[Amount]) -> Fraction:
+    """The probability that keys are found by; a pure budget has none."""
+    units = min(offer.delta for offer in offers)
+    if not units:
+        raise QueryRefused(
+            "GROUP BY",
+            rule="keys that are not public are found with a small probability of failure, and this price has no delta",
+            instead="List the keys (WHERE key IN ('a', 'b')), declare the column as Category, or ask the owner for a "
+            "budget with delta > 0 or offer a larger epsilon.",
+        )
+    return units * DELTA_UNIT
+
+
+def least_affordable(offers: Sequence[Amount], loss: Callable[[Fraction], Loss]) -> Fraction:
+    """The largest parameter whose loss costs no more than any of the offers."""
+    return min(affordable(offer, loss) for offer in offers)
+
+
+def rounded_up(size: Fraction) -> Fraction:
+    """A noise parameter with six digits, rounded up: never less noise, and a short number for the exact samplers."""
+    context = Context(prec=6, rounding=ROUND_CEILING)
+    return Fraction(context.divide(Decimal(size.numerator), Decimal(size.denominator)))
+
+
+def rounded_down(size: Fraction) -> Fraction:
+    """The rate of a choice with six digits, rounded down: never a sharper choice than was paid for."""
+    context = Context(prec=6, rounding=ROUND_FLOOR)
+    return Fraction(context.divide(Decimal(size.numerator), Decimal(size.denominator)))
