@@ -23,7 +23,7 @@ from dalenius.query.types import Int
 from duckdb_tables import aggregate, engine_with, exact, private, scanned
 
 TABLE = private("t", {"x": Int(0, 9)})
-FOREVER = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range = -1"
+FOREVER = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = -1"
 HUGE = "SELECT list(a.range || repeat('x', 1000)) AS k0, 1 AS t0 FROM range(100000000) a"
 
 

@@ -118,7 +118,7 @@ def test_variance_and_standard_deviation_share_all_their_sums() -> None:
 def test_correlation_needs_six_sums_and_counts_complete_rows() -> None:
     program = lower(ask("SELECT CORR(age, cost) FROM visits"))
     assert program.recipes[0].inputs == (0, 1, 2, 3, 4, 5)
-    assert program.measurements[0].title == "rows with x.0 and x.1"
+    assert program.measurements[0].title == "rows with age and cost"
 
 
 def test_quantiles_of_one_column_are_measured_together() -> None:

@@ -1,0 +1,1 @@
+"""Noisy tables for people and programs."""

@@ -1,0 +1,1 @@
+"""The meaning of plans in plain Python, for comparison."""

@@ -1,0 +1,1 @@
+"""Syntax and catalog to a question, or a refusal."""

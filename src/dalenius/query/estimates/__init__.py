@@ -1,0 +1,1 @@
+"""After the noise: values, error bars, and what is shown."""

@@ -1,0 +1,1 @@
+"""What a question means: relations of rows, passes over them, and their public figures."""

@@ -1,0 +1,1 @@
+"""What is measured for a question, by which mechanism, and at what price."""

@@ -194,13 +194,13 @@ class _Lowering:
         counted = {name: self._column(name) for name in statistic.columns}
         source = self._pass(Aggregate(self._bound(counted, None), (total,)))
         k = least_known(top.k, question.public_keys) or top.k
-        self._measured(TopKeys(f"the {k} largest groups by {_named(statistic)}", source, 0, score, None, rows, k))
+        self._measured(TopKeys(f"the {k} largest groups by {self._named(statistic)}", source, 0, score, None, rows, k))
         if not top.shown:
             return tuple(Recipe(()) for _ in question.statistics)
         if k > self._groups:
             return tuple(self._recipe(each) for each in question.statistics)
         change = bounded_change(self._neighbours, groups=k, lower=0, upper=rows)
-        index = self._measured(Numbers(_named(statistic), source, 0, change, k, rows))
+        index = self._measured(Numbers(self._named(statistic), source, 0, change, k, rows))
         return tuple(Recipe((index,)) for _ in question.statistics)
 
     # ---- statistics
@@ -214,7 +214,7 @@ class _Lowering:
         if kind == "distinct":
             return Recipe((self._distinct(names[0]),))
         if kind == "sum":
-            return Recipe((self._sum(f"sum of {names[0]}", names[0], self._column(names[0])),))
+            return Recipe((self._sum(f"sum of {self._told(names[0])}", names[0], self._column(names[0])),))
         if kind == "quantile":
             return self._quantile(statistic)
         if kind in ("mode", "histogram"):
@@ -231,10 +231,14 @@ class _Lowering:
         centred = {name: self._centred(name, names) for name in names}
         yield self._complete(names, centred)
         for name in names:
-            yield self._sum(f"sum of {name} less its midpoint", f"c.{_joined(name, *names)}", centred[name])
+            yield self._sum(f"sum of {self._told(name)} less its midpoint", f"c.{_joined(name, *names)}", centred[name])
         for first, second in pairs:
             product = call("multiply", centred[first], centred[second])
-            yield self._sum(f"sum of {first} times {second}, less midpoints", f"p.{_joined(first, second)}", product)
+            yield self._sum(
+                f"sum of {self._told(first)} times {self._told(second)}, less midpoints",
+                f"p.{_joined(first, second)}",
+                product,
+            )
 
     def _complete(self, names: tuple[str, ...], centred: dict[str, Expression]) -> int:
         """The number of rows where no column is NULL."""
@@ -244,7 +248,9 @@ class _Lowering:
             return self._numbers(Statistic("present", names))
         column = f"c.{_joined(names[0], *names)}"
         self.summed[column] = centred[names[0]]
-        return self._number(f"rows with {' and '.join(names)}", Total("present", column), 0, self.question.most.rows)
+        return self._number(
+            f"rows with {' and '.join(map(self._told, names))}", Total("present", column), 0, self.question.most.rows
+        )
 
     def _centred(self, name: str, names: tuple[str, ...]) -> Expression:
         """The column less its midpoint; NULL where another of the columns is NULL."""
@@ -262,7 +268,7 @@ class _Lowering:
         total, most = self._count(statistic)
         for name in statistic.columns:
             self.summed[name] = self._column(name)
-        return self._number(_named(statistic), total, 0, most)
+        return self._number(self._named(statistic), total, 0, most)
 
     def _count(self, statistic: Statistic) -> tuple[Total, int]:
         """The total of a count, and the most that one unit adds to it."""
@@ -292,7 +298,9 @@ class _Lowering:
             neighbours=self._neighbours,
         )
         step = DistinctValues(self._bound({name: self._column(name)}, groups), name)
-        return self._measured(Numbers(f"different values of {name}", self._pass(step), 0, change, groups, groups))
+        return self._measured(
+            Numbers(f"different values of {self._told(name)}", self._pass(step), 0, change, groups, groups)
+        )
 
     def _quantile(self, statistic: Statistic) -> Recipe:
         (name,) = statistic.columns
@@ -304,7 +312,7 @@ class _Lowering:
         assert statistic.p is not None
         change = listed_change(self._neighbours, groups=self._groups, rows=rows)
         source = self._pass(Values(self._bound({name: self._column(name)}, self._groups), name))
-        part = Quantiles(f"quantiles of {name}", source, 0, change, self._groups, rows, domain, targets)
+        part = Quantiles(f"quantiles of {self._told(name)}", source, 0, change, self._groups, rows, domain, targets)
         return Recipe((self._measured(part),), targets.index(statistic.p))
 
     def _values(self, statistic: Statistic) -> int:
@@ -313,7 +321,7 @@ class _Lowering:
         source = self._pass(Values(self._bound({name: self._column(name)}, self._groups), name))
         change = listed_change(self._neighbours, groups=self._groups, rows=rows)
         kind = Mode if statistic.kind == "mode" else Counts
-        return self._measured(kind(_named(statistic), source, 0, change, self._groups, rows, self._domain(name)))
+        return self._measured(kind(self._named(statistic), source, 0, change, self._groups, rows, self._domain(name)))
 
     # ---- collecting
 
@@ -325,6 +333,16 @@ class _Lowering:
     def _groups(self) -> int:
         """How many keys one unit touches at most; there may be fewer keys than it may touch."""
         return min(self.question.most.groups, self.question.public_keys or self.question.most.groups)
+
+    def _named(self, statistic: Statistic) -> str:
+        names = {"count": "count of rows", "units": "count of units"}
+        return names.get(statistic.kind, f"{statistic.kind} of {', '.join(map(self._told, statistic.columns))}")
+
+    def _told(self, name: str) -> str:
+        """A column as people know it: by its name in its table, where it has one."""
+        relation = self.question.relation
+        computed = dict(relation.columns).get(name) if isinstance(relation, Project) else None
+        return computed.name.rsplit(".", 1)[-1] if isinstance(computed, Column) else name
 
     def _domain(self, name: str) -> Domain:
         return self.question.relation.schema[name]
@@ -355,11 +373,6 @@ class _Lowering:
         if part not in self.measurements:
             self.measurements.append(part)
         return self.measurements.index(part)
-
-
-def _named(statistic: Statistic) -> str:
-    names = {"count": "count of rows", "units": "count of units"}
-    return names.get(statistic.kind, f"{statistic.kind} of {', '.join(statistic.columns)}")
 
 
 def _joined(*names: str) -> str:

@@ -1,0 +1,1 @@
+"""SQL text to syntax, node by node from a list."""

@@ -1,0 +1,1 @@
+"""A question as it was asked, before names and types are known."""
