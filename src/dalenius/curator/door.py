@@ -63,16 +63,17 @@ class Door:
             self.engine.spelled(step)  # refuses what cannot run, while it costs nothing
         charges = {payer.accounts[name]: amount for name, amount in priced.charge.items()}
         receipt = self.ledger.reserve(charges, question=digest(priced.question), who=payer.who)
+        failed: BaseException | None = None
         try:
             with allowance(priced, payer.neighbours) as paid:
                 answer = finished(measured(priced, self.engine, paid, tick), receipt)
             self.ledger.store(receipt, answer)
             return answer
         except BaseException as error:
-            interrupted = isinstance(error, KeyboardInterrupt)
-            self.log.record(receipt.id, payer.who, error)
-        # Raised out here, so that neither the error nor its text travels along: both can depend on rows.
-        raise KeyboardInterrupt(str(WorkStopped())) if interrupted else WorkStopped
+            failed = error
+        # Out of the handler, so that neither the error nor its text travels along: both can depend on rows.
+        self.log.record(receipt.id, payer.who, failed)
+        raise KeyboardInterrupt(str(WorkStopped())) if isinstance(failed, KeyboardInterrupt) else WorkStopped
 
 
 def measured(

@@ -43,13 +43,14 @@ class OwnerLog:
         """Write down a failure. It never fails itself: what it met must not reach the analyst either."""
         cause = getattr(self._causes, "last", None)
         self._causes.last = None
-        details = "".join(text for part in (cause, error) if part for text in traceback.format_exception(part))
-        failure = Failure(receipt, who, dt.datetime.now(dt.UTC), type(cause or error).__name__, details)
+        met = [part for part in (cause, error) if part is not None]
+        details = "".join(text for part in met for text in traceback.format_exception(part))
+        failure = Failure(receipt, who, dt.datetime.now(dt.UTC), type(met[0]).__name__, details)
         self._failures.append(failure)
         try:
             if self._listener:
                 self._listener(failure)
-        except Exception:  # noqa: S110 - a broken listener is the owner's, and its error may quote the failure
+        except BaseException:  # noqa: S110 - a broken listener is the owner's, and its error may quote the failure
             pass
 
     def __iter__(self) -> Iterator[Failure]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -132,24 +133,25 @@ class _Ladder:
         if not self._delta:
             raise InvalidParameter("delta", "too small", allowed="at least 2^-128 for each key")
         self._chances: tuple[int, ...] = (0, int(self._delta * _FINE))
-        self._width = 1.0
+        self._width, self._lock = 1.0, threading.Lock()
 
     def at(self, count: int) -> int:
         """The chance of a count; that of the last step where there are no more, as a constant chance costs nothing."""
-        chances = self._chances
-        while len(chances) <= min(count, _MOST_STEPS) and chances[-1] < _FINE:
-            chances = self._climb(chances)
-        return chances[min(count, len(chances) - 1)]
+        with self._lock:
+            chances = self._chances
+            while len(chances) <= min(count, _MOST_STEPS) and chances[-1] < _FINE:
+                chances = self._climb(chances)
+            return chances[min(count, len(chances) - 1)]
 
     def first(self, chance: int) -> int | None:
         """The least count that has at least this chance."""
-        chances = self._chances
-        while chances[-1] < chance and len(chances) <= _MOST_STEPS // 2:
-            chances = self._climb(chances)
-        return bisect_left(chances, chance) if chances[-1] >= chance else None
+        with self._lock:
+            chances = self._chances
+            while chances[-1] < chance and len(chances) <= _MOST_STEPS // 2:
+                chances = self._climb(chances)
+            return bisect_left(chances, chance) if chances[-1] >= chance else None
 
     def _climb(self, chances: tuple[int, ...]) -> tuple[int, ...]:
-        # A tuple that is replaced and never changed: threads that climb at once may repeat work, and nothing else.
         self._chances = longer = (*chances, self._next(Fraction(chances[-1], _FINE)))
         return longer
 

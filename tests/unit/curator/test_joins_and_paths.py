@@ -61,7 +61,7 @@ def test_a_unit_with_many_rows_joins_with_itself_and_gets_an_answer() -> None:
                  unit="pid", most=MOST, columns={"x": dl.Int(0, 9)})  # fmt: skip
     triple = "t a JOIN t b ON a.pid = b.pid JOIN t c ON a.pid = c.pid"
     asked = db.sql(f"SELECT COUNT(*) AS n FROM {triple}")
-    assert "at most 1000 rows of a unit from each side" in asked.explain(share="1%")
+    assert "at most 300 rows of a unit from each side" in asked.explain(share="1%")
     assert len(asked.run(share="1%").to_arrow()) == 1
 
 

@@ -137,6 +137,7 @@ def test_a_table_of_a_duckdb_file_is_found_by_its_schema_too(tmp_path: Path) -> 
 def test_lazy_frames_and_duckdb_relations_are_read() -> None:
     table, other = private("t", {"x": Int(0, 9)}), private("o", {"x": Int(0, 9)})
     lazy = pl.DataFrame({"id": [1], "x": [5]}).lazy()
-    engine = engine_with((table, lazy), (other, duckdb.sql("SELECT 1 AS id, 5 AS x")))
+    own = duckdb.connect()
+    engine = engine_with((table, lazy), (other, own.sql("SELECT 1 AS id, 5 AS x")))
     assert stored_codes(engine, table, "x") == stored_codes(engine, other, "x") == [5]
     engine.close()

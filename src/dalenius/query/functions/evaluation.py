@@ -16,7 +16,10 @@ from dalenius.query.types import Code
 
 Meaning: TypeAlias = Callable[..., Any]
 
-LONGEST_TEXT = 10_000
+LONGEST_LENGTH = 10_000
+"""What `length` says of longer texts."""
+
+LONGEST_TEXT = 200
 """Code points of the longest text that `concat` and `replace` make; a longer one is NULL."""
 WIDE = 2**63
 BLANKS = " \t\n\r\x0b\x0c"

@@ -17,7 +17,7 @@ from dalenius.query.functions.arguments import (
     texts,
     whole_constant,
 )
-from dalenius.query.functions.evaluation import LONGEST_TEXT
+from dalenius.query.functions.evaluation import LONGEST_LENGTH, LONGEST_TEXT
 from dalenius.query.functions.numbers import clamp
 from dalenius.query.functions.signatures import NEVER, REFUSED, Cell, Function, Unfit
 from dalenius.query.types import Bool, Number
@@ -58,7 +58,7 @@ def length(x: Expression) -> Expression:
     (x,) = texts(x)
     sizes = [int(size) for size in images("length", (x,)) or (0, LONGEST_STORED) if size is not None] or [0]
     whole = made("length", (x,), Number(x.domain.nullable, min(sizes), max(sizes)))
-    return clamp(whole, integer(0), integer(LONGEST_TEXT)) if max(sizes) > LONGEST_TEXT else whole
+    return clamp(whole, integer(0), integer(LONGEST_LENGTH)) if max(sizes) > LONGEST_LENGTH else whole
 
 
 def substring(x: Expression, start: Expression, size: Expression | None = None) -> Expression:
@@ -108,7 +108,7 @@ FUNCTIONS = (
         NEVER, _TEXT, text_of_texts("trim"), 1, 1,
     ),
     Function(
-        "length", "a text", f"a whole number up to {LONGEST_TEXT:,}",
+        "length", "a text", f"a whole number up to {LONGEST_LENGTH:,}",
         Cell("how many code points; of a longer text 10,000", ("é\N{COMBINING TILDE}",), 2),
         Cell(_NULL, (None,)), NEVER, _TEXT, length, 1, 1,
     ),

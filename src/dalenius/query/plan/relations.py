@@ -24,14 +24,17 @@ from dalenius.query.types import Domain, Ranged
 UNIT = "unit"
 """The engine's name of the unit column; names of other columns contain a dot."""
 
-JOIN_ROWS = 1_000
+JOIN_ROWS = 300
 """How many rows of one unit each side of a join of two private relations keeps."""
 
 MOST_UNIT_JOINS = 3
 """How many joins in which a unit's rows are cut may stand above each other: each computes its sides several times."""
 
 MOST_FAN_OUT = 10_000
-"""How many rows one row may turn into by joins; a question that allows more is refused."""
+"""How many rows one row may turn into by joins and unions; a question that allows more is refused."""
+
+MOST_ROWS_OF_UNIT = 1_000_000
+"""How many rows one unit may have after joins of private tables; a question that allows more is refused."""
 
 
 @dataclass(frozen=True)
