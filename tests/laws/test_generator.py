@@ -28,7 +28,7 @@ STATISTICS = {
 
 @cache
 def sample() -> tuple[Generated, ...]:
-    return tuple(plan for where in range(WORLDS) for plan in plans(100, where=where))
+    return tuple(plan for where in range(WORLDS) for plan in plans(300, where=where))
 
 
 def test_every_node_and_pass_is_generated() -> None:
