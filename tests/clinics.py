@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from dalenius.accounting.budget import Budget
-from dalenius.curator.sessions import Database, create
+from dalenius.curator.databases import Database, create
 from dalenius.query.tables import Most
 from dalenius.query.types import Category, Date, Int, Real, Text
 

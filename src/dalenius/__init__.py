@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from dalenius.accounting.budget import Budget as Budget
     from dalenius.accounting.filters import Filter as Filter
     from dalenius.curator.answers.answers import Answer as Answer
+    from dalenius.curator.databases import Database as Database
+    from dalenius.curator.databases import create as create
     from dalenius.curator.sessions import Analyst as Analyst
-    from dalenius.curator.sessions import Database as Database
-    from dalenius.curator.sessions import create as create
     from dalenius.errors import DaleniusError as DaleniusError
     from dalenius.mechanisms.door import measure as measure
     from dalenius.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
@@ -90,7 +90,7 @@ __getattr__, __dir__ = names(
         "Budget": "accounting.budget",
         "Category": "query.types",
         "DaleniusError": "errors",
-        "Database": "curator.sessions",
+        "Database": "curator.databases",
         "Date": "query.types",
         "DiscreteGaussian": "mechanisms.gaussian",
         "DiscreteLaplace": "mechanisms.laplace",
@@ -122,7 +122,7 @@ __getattr__, __dir__ = names(
         "count": "query.frames.aggregates",
         "count_distinct": "query.frames.aggregates",
         "covariance": "query.frames.aggregates",
-        "create": "curator.sessions",
+        "create": "curator.databases",
         "curator": "curator",
         "engines": "engines",
         "errors": "errors",

@@ -19,6 +19,9 @@
     │   └── TooManyKeys         it asks for more public keys than an answer may have
     ├── DataMismatch            a data file disagrees with its declaration in the catalog
     ├── AccessDenied            somebody asked for what was not granted
+    │   └── TooOften            somebody asked more often than was granted
+    ├── LedgerRefused           a ledger is damaged, behind its mark or another one; it is not used
+    ├── LedgerStopped           the ledger could not be written; nothing was read
     └── WorkStopped             the work was stopped or failed after it was charged; why is not shown
 
 Messages say what was asked, what is allowed and what to do next. They may name parameters, bounds and
@@ -203,6 +206,29 @@ class AccessDenied(DaleniusError):
     def __init__(self, who: str, *, what: str, instead: str) -> None:
         self.who, self.what, self.instead = who, what, instead
         super().__init__(f"{who} may not {what}; nothing was read or spent. {instead}")
+
+
+class TooOften(AccessDenied):
+    """Somebody asked more often than was granted. Nothing was read or spent."""
+
+
+class LedgerRefused(DaleniusError):
+    """A ledger cannot be trusted, so that nothing is answered until the owner has put it right."""
+
+    def __init__(self, problem: str, *, instead: str) -> None:
+        self.problem, self.instead = problem, instead
+        super().__init__(f"this ledger is not used: {problem}; nothing was run or charged. {instead}")
+
+
+class LedgerStopped(DaleniusError):
+    """The ledger could not be written, so nothing was read. Whether the charge was written is not known."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the ledger could not be written, so no data was read and there is no answer; the charge may have been "
+            "written, and stays then. Make sure that its disk or server is there and has room, and open the database "
+            "again."
+        )
 
 
 class WorkStopped(DaleniusError):

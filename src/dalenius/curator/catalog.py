@@ -3,12 +3,15 @@ data, and of public tables only how often values occur, which bounds joins."""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from dalenius.accounting.budget import Budget, Rectangle
+from dalenius.curator.ledger.accounts import Account, Rate, Terms
 from dalenius.curator.names import column_name, person_name, table_name, unused
 from dalenius.engines.engine import AS_DECLARED, Reading
 from dalenius.errors import InvalidParameter
@@ -31,6 +34,11 @@ class Population:
     name: str
     rectangle: Rectangle
     neighbours: Neighbours
+    purpose: str = ""
+    """What it is used for, in the owner's words."""
+    retires: dt.datetime | None = None
+    """From when on nothing more is answered."""
+    partition: Partition | None = None
 
     @property
     def budget(self) -> Budget:
@@ -38,11 +46,44 @@ class Population:
 
 
 @dataclass(frozen=True)
+class Partition:
+    """Blocks of a population: its units by the value of a column of one table, which never changes for a unit."""
+
+    table: str
+    column: str
+    values: tuple[Any, ...]
+    """As codes of the column's domain. Units with another value, or none, are in no block."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A quota inside a population's budget that several analysts share, for some time; `reserve` is the part of the
+    population's budget that is held for it."""
+
+    name: str
+    population: str
+    share: Fraction
+    reserve: Fraction | None = None
+    start: dt.datetime | None = None
+    end: dt.datetime | None = None
+    purpose: str = ""
+
+
+@dataclass(frozen=True)
 class Grant:
-    """What an analyst may ask: of which tables, and the largest share of each population's budget in all."""
+    """What an analyst may ask: of which tables, and the largest share of each population's budget in all.
+
+    Inside a `study` the analyst spends that study's quota too. `most_epsilon` is the most that one question may cost,
+    `rate` how often questions may be charged, `until` when the grant ends.
+    """
 
     tables: tuple[str, ...] = ()
     shares: tuple[tuple[str, Fraction], ...] = ()
+    study: str | None = None
+    most_epsilon: Fraction | None = None
+    rate: Rate | None = None
+    until: dt.datetime | None = None
+    pays_for_replays: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,15 +95,18 @@ class Catalog:
 
     populations: Mapping[str, Population] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
+    studies: Mapping[str, Study] = field(default_factory=dict)
     grants: Mapping[str, Grant] = field(default_factory=dict)
     readings: Mapping[str, Reading] = field(default_factory=dict)
     """How the source of each table is read, now and when its rows are replaced."""
 
-    def with_population(self, name: str, *, budget: Budget, neighbours: object) -> Catalog:
+    def with_population(
+        self, name: str, *, budget: Budget, neighbours: object, purpose: str = "", retires: dt.datetime | None = None
+    ) -> Catalog:
         """The catalog with one population more."""
         unused("population", table_name(name), self.populations)
         rectangle = Rectangle.of(of_kind(Budget, budget=budget))
-        added = Population(name, rectangle, _relation(neighbours))
+        added = Population(name, rectangle, _relation(neighbours), purpose, retires)
         return replace(self, populations={**self.populations, name: added})
 
     def with_table(
@@ -101,15 +145,67 @@ class Catalog:
         """The catalog with the figures of a public table that was counted."""
         return replace(self, tables={**self.tables, table.name: table})
 
-    def with_grant(self, analyst: str, *, tables: Iterable[str], share: Fraction) -> Catalog:
-        """The catalog with more tables for an analyst, and a new share of the budgets of these tables' populations."""
+    def with_study(self, study: Study) -> Catalog:
+        """The catalog with a study, or with new terms for one that is there."""
+        table_name(study.name)
+        self.population(study.population)
+        if study.name in self.grants:
+            raise InvalidParameter("study", study.name, allowed="another name than an analyst's")
+        if study.reserve is not None and study.reserve > study.share:
+            raise InvalidParameter("reserve", study.reserve, allowed="at most the study's share")
+        return replace(self, studies={**self.studies, study.name: study})
+
+    def with_grant(self, analyst: str, *, tables: Iterable[str], share: Fraction, **terms: Any) -> Catalog:
+        """The catalog with more tables for an analyst, and a new share of the budgets of these tables' populations;
+        `terms` are the other fields of a grant."""
         granted = [self.table(name) for name in ([tables] if isinstance(tables, str) else tables)]
         if not granted:
             raise InvalidParameter("tables", tables, allowed="one table or more")
-        before = self.grants.get(person_name(analyst), Grant())
+        if person_name(analyst) in self.studies:
+            raise InvalidParameter("analyst", analyst, allowed="another name than a study's")
+        before = self.grants.get(analyst, Grant())
         names = tuple(dict.fromkeys([*before.tables, *(table.name for table in granted)]))
         shares = dict(before.shares) | {table.protection.population: share for table in granted if table.protection}
-        return replace(self, grants={**self.grants, analyst: Grant(names, tuple(shares.items()))})
+        grant = replace(before, tables=names, shares=tuple(shares.items()), **terms)
+        self._require_study(grant)
+        return replace(self, grants={**self.grants, analyst: grant})
+
+    def _require_study(self, grant: Grant) -> None:
+        """A grant inside a study is about the study's population alone."""
+        if grant.study is None:
+            return
+        if grant.study not in self.studies:
+            raise InvalidParameter("study", grant.study, allowed=_listed(self.studies))
+        about = self.studies[grant.study].population
+        if [name for name, _ in grant.shares] != [about]:
+            raise InvalidParameter("tables", grant.tables, allowed=f"tables of {about}, which the study is about")
+
+    def without_grant(self, analyst: str) -> Catalog:
+        """The catalog after a grant was revoked; what was spent stays spent."""
+        return replace(self, grants={name: grant for name, grant in self.grants.items() if name != analyst})
+
+    def account(self, population: str, analyst: str | None) -> Account:
+        """Who pays: the analyst's quota, inside a study if there is one, or the population itself for the owner."""
+        if analyst is None:
+            return Account((population,))
+        study = self.grants.get(analyst, Grant()).study
+        return Account((population, analyst) if study is None else (population, study, analyst))
+
+    def accounts(self) -> dict[Account, Terms]:
+        """All accounts, populations before the quotas inside them, with what each allows."""
+        found: dict[Account, Terms] = {}
+        for people in self.populations.values():
+            found[Account((people.name,))] = Terms(people.rectangle.cap, end=people.retires)
+        for study in self.studies.values():
+            rectangle = self.population(study.population).rectangle
+            reserve = None if study.reserve is None else rectangle.part(share=study.reserve)
+            terms = Terms(rectangle.part(share=study.share), study.start, study.end, reserve)
+            found[Account((study.population, study.name))] = terms
+        for analyst, grant in self.grants.items():
+            for name, share in grant.shares:
+                cap = self.population(name).rectangle.part(share=share)
+                found[self.account(name, analyst)] = Terms(cap, end=grant.until)
+        return found
 
     def population(self, name: str) -> Population:
         """The population of this name."""

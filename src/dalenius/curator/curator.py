@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dalenius.accounting.amounts import Amount
-from dalenius.curator.catalog import Catalog, Population
+from dalenius.curator.catalog import Catalog, Grant, Population
 from dalenius.curator.door import Door, Payer
-from dalenius.curator.ledger import Account, Ledger
+from dalenius.curator.ledger.accounts import Account
+from dalenius.curator.ledger.ledger import Ledger
 from dalenius.curator.log import OwnerLog
 from dalenius.curator.names import OWNER, percent
 from dalenius.engines.engine import Engine
@@ -43,6 +44,7 @@ class Curator:
         """Refuse all further work, and let go of files once that under way has ended."""
         self.closed = True
         self.engine.close()
+        self.ledger.close()
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,12 @@ class Asker:
 
     def account(self, population: str) -> Account:
         """Who pays: the analyst's quota, or the population itself for the owner."""
-        return Account((population,) if self.analyst is None else (population, self.analyst))
+        return self.curator.catalog.account(population, self.analyst)
+
+    @property
+    def grant(self) -> Grant:
+        """What was granted; the owner has no limits but the populations' own."""
+        return Grant() if self.analyst is None else self.curator.catalog.grants.get(self.analyst, Grant())
 
     def left(self, population: str) -> Amount:
         """What this asker may still be charged for."""
@@ -93,7 +100,8 @@ class Asker:
             self._require_current(table)
         names = question.relation.populations
         relations = {name: self.population(name).neighbours for name in names}
-        return Payer(self.name, {name: self.account(name) for name in names}, relations)
+        accounts, grant = {name: self.account(name) for name in names}, self.grant
+        return Payer(self.name, accounts, relations, rate=grant.rate, pays_for_replays=grant.pays_for_replays)
 
     def _require_current(self, table: Table) -> None:
         if self.table(table.name) != table:

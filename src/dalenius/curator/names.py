@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterable
 from fractions import Fraction
@@ -94,3 +95,16 @@ def fraction(**parameter: Number) -> Fraction:
     if isinstance(text, str) and text.endswith("%"):
         return exact(**{name: text[:-1]}) / 100
     return exact(**{name: text})
+
+
+def moment(**parameter: str | dt.date | None) -> dt.datetime | None:
+    """The moment that a day begins, in UTC, or the one that was written; without a zone it is taken as UTC."""
+    ((name, value),) = parameter.items()
+    if value is None:
+        return None
+    try:
+        read = dt.datetime.fromisoformat(value) if isinstance(value, str) else value
+        found = read if isinstance(read, dt.datetime) else dt.datetime(read.year, read.month, read.day)
+    except (AttributeError, TypeError, ValueError):
+        raise InvalidParameter(name, value, allowed="a day or moment such as '2027-01-31'") from None
+    return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found.astimezone(dt.UTC)

@@ -139,3 +139,10 @@ def system_entropy() -> Entropy:
     Reference: Bernstein 2017, fast-key-erasure random-number generators; NIST SP 800-38A (counter mode).
     """
     return _SYSTEM
+
+
+def fresh_entropy() -> Entropy:
+    """The process-wide source with nothing drawn ahead: all that it gives from here on comes from keys that the
+    operating system makes later, so a machine that was cloned before this call repeats nothing."""
+    _SYSTEM.forget()
+    return _SYSTEM

@@ -10,7 +10,7 @@ import pytest
 
 import dalenius as dl
 from changes import difference, totals_of
-from dalenius.curator.sessions import Database
+from dalenius.curator.databases import Database
 from dalenius.privacy.exact import unseal
 from dalenius.query.pricing.measurements import lower
 

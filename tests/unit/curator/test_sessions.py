@@ -14,7 +14,7 @@ import pytest
 
 from clinics import COLUMNS, add_visits, clinic, visits
 from dalenius.accounting.budget import Budget
-from dalenius.curator.sessions import Database, create
+from dalenius.curator.databases import Database, create
 from dalenius.errors import (
     BudgetExceeded,
     DaleniusError,

@@ -17,6 +17,7 @@ from dalenius.curator.answers.columns import Column
 from dalenius.curator.answers.displays import html_table, text_table
 from dalenius.curator.answers.extras import optional
 from dalenius.query.estimates.estimates import LEVEL
+from dalenius.query.estimates.kinds import of_domain
 from dalenius.query.estimates.postprocess import Shaped
 
 BARS_COVER_NOISE = (
@@ -47,11 +48,11 @@ class Answer:
     @classmethod
     def from_shaped(cls, shaped: Shaped, **facts: Any) -> Self:
         """The answer that shows a shaped table; `facts` are the other fields."""
-        kinds = shaped.kinds or (None,) * len(shaped.names)
-        parts = zip(_different(shaped.names), shaped.columns, shaped.errors, shaped.domains, kinds, strict=True)
+        kinds = shaped.kinds or [None if domain is None else of_domain(domain) for domain in shaped.domains]
+        parts = zip(_different(shaped.names), shaped.columns, shaped.errors, kinds, shaped.domains, strict=True)
         columns = [
-            Column(name, tuple(values), None if errors is None else tuple(errors), domain, kind)
-            for name, values, errors, domain, kind in parts
+            Column(name, tuple(values), None if errors is None else tuple(errors), kind, domain is not None)
+            for name, values, errors, kind, domain in parts
         ]
         return cls(tuple(columns), **facts)
 

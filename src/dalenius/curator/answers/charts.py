@@ -14,7 +14,6 @@ from dalenius.curator.answers.columns import Column
 from dalenius.curator.answers.displays import cell, visible
 from dalenius.curator.answers.extras import optional
 from dalenius.errors import InvalidParameter
-from dalenius.query.types import Days, Moments, Ranged
 
 MOST_BARS = 60
 _LONGEST = 24
@@ -78,7 +77,7 @@ def _line(axes: Any, key: Column, column: Column) -> None:
     low = [height - error for height, error in zip(heights, errors, strict=True)]
     high = [height + error for height, error in zip(heights, errors, strict=True)]
     axes.fill_between(places, low, high, color=_BAND, alpha=0.5, linewidth=0)
-    if isinstance(key.domain, Days | Moments):
+    if key.kind is not None and key.kind.name in ("date", "moment"):
         dates = optional("matplotlib.dates", function="Answer.plot", extra="plot")
         axes.xaxis.set_major_locator(dates.AutoDateLocator(maxticks=7))
 
@@ -104,7 +103,7 @@ def _name_axis(axes: Any, keys: Sequence[Column], rows: int) -> None:
 
 
 def _along_line(keys: Sequence[Column]) -> bool:
-    return len(keys) == 1 and isinstance(keys[0].domain, Ranged)
+    return len(keys) == 1 and keys[0].kind is not None and keys[0].kind.name in ("exact", "date", "moment")
 
 
 def _heights(column: Column) -> tuple[list[float], list[float]]:

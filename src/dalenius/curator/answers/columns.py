@@ -11,9 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from dalenius.query.estimates.kinds import Kind, of_domain
+from dalenius.query.estimates.kinds import Kind
 from dalenius.query.estimates.released import decimals
-from dalenius.query.types import Domain
 
 _INT64 = range(-(1 << 63), 1 << 63)
 _MOST_DIGITS = 38
@@ -22,14 +21,14 @@ _LONG = Context(prec=2 * _MOST_DIGITS)
 
 @dataclass(frozen=True)
 class Column:
-    """A named column; `errors` are the bars where it has some, `domain` is that of a key, and `kind` says what
-    the values are, whatever was released."""
+    """A named column; `errors` are the bars where it has some, and `kind` says what the values are, whatever was
+    released."""
 
     name: str
     values: tuple[Any, ...]
     errors: tuple[Any, ...] | None = None
-    domain: Domain | None = None
     kind: Kind | None = None
+    is_key: bool = False
 
     def titled(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """The column and its bars, with their titles."""
@@ -39,14 +38,9 @@ class Column:
 
     def arrows(self) -> Iterator[tuple[str, pa.Array]]:
         """The column and its bars as Arrow arrays, with their titles."""
-        kind = of_domain(self.domain) if self.kind is None and self.domain is not None else self.kind
-        yield self.name, arrow_array(self.values, kind)
+        yield self.name, arrow_array(self.values, self.kind)
         if self.errors is not None:
-            yield f"{self.name} ±", arrow_array(self.errors, None if kind is None else kind.bar)
-
-    @property
-    def is_key(self) -> bool:
-        return self.domain is not None
+            yield f"{self.name} ±", arrow_array(self.errors, None if self.kind is None else self.kind.bar)
 
 
 def arrow_array(values: Sequence[Any], kind: Kind | None) -> pa.Array:

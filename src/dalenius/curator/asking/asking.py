@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -16,9 +16,9 @@ from dalenius.curator.asking.rehearsals import rehearsed
 from dalenius.curator.asking.targets import least_share
 from dalenius.curator.catalog import Population
 from dalenius.curator.curator import Asker, balance
-from dalenius.curator.ledger import Receipt
+from dalenius.curator.ledger.accounts import Receipt
 from dalenius.curator.names import percent
-from dalenius.errors import BudgetExceeded
+from dalenius.errors import AccessDenied, BudgetExceeded
 from dalenius.privacy.numbers import Number, positive, shown, whole
 from dalenius.query.estimates.expectations import ExpectedError
 from dalenius.query.pricing.pricing import Priced, priced
@@ -152,9 +152,15 @@ class Asked:
         weights: Weights | None = None,
         nonnegative: bool = False,
         digits: int | None = None,
+        key: str | None = None,
+        fresh: bool = False,
         progress: Callable[[Progress], object] | None = None,
     ) -> Answer:
         """Charge, and answer. A refusal charges nothing; work that fails afterwards stays charged.
+
+        An equal question at an equal price that was answered before is answered from the ledger, free of charge;
+        `fresh` pays for a new draw instead. `key` is your own name for this attempt: a retry with the same key is not
+        charged again.
 
         Say what you pay by exactly one of `epsilon`, `share` ('1%') and `error` ('± 50 at 95%', or '2%' of `size`).
         `nonnegative` shows negative counts as 0, and `digits` rounds; both work on what was released. `progress` is
@@ -163,6 +169,7 @@ class Asked:
         self._asker.curator.require_open()
         places = None if digits is None else whole(0, digits=digits)
         price = self._priced(Offer(epsilon, share, error, size, level), weights)
+        self._require_within_grant(price)
         payer, derivation = self._asker.payer(self.question), price.explain(self._asker.curator.engine.spelled)
 
         def finished(released: Released, receipt: Receipt) -> Answer:
@@ -171,17 +178,33 @@ class Asked:
                 shaped,
                 level=price.level,
                 charge=self._listed(lambda each: each.rectangle.share(price.charge[each.name])),
-                left=self._listed(lambda each: balance(each, self._asker.left(each.name), left=True).share),
                 receipt=receipt.id,
                 derivation=derivation,
                 notes=notes(price, shaped),
             )
 
         tick = progress and ticking(progress, owner=self._asker.analyst is None)
+        form = repr((nonnegative, places))
         try:
-            return self._asker.curator.door.answer(price, payer, finished, tick)
+            answer = self._asker.curator.door.answer(price, payer, finished, form=form, key=key, fresh=fresh, tick=tick)
+            left = self._listed(lambda each: balance(each, self._asker.left(each.name), left=True).share)
+            return replace(answer, left=left)
         except BudgetExceeded as error:
             raise error.advised(self._fitting()) from None
+
+    def _require_within_grant(self, price: Priced) -> None:
+        """Refuse a question that costs more than this asker may spend on one."""
+        most = self._asker.grant.most_epsilon
+        if most is None:
+            return
+        for name, amount in price.charge.items():
+            rectangle = self._asker.population(name).rectangle
+            if not amount <= rectangle.amount(epsilon=min(most, rectangle.budget.epsilon)):
+                raise AccessDenied(
+                    self._asker.name,
+                    what=f"spend more than epsilon = {shown(most)} on one question",
+                    instead=f"Ask with epsilon={str(shown(most))!r} or less.",
+                )
 
     def _fitting(self) -> str:
         """Which epsilon could still be paid for by everybody who pays."""

@@ -1,0 +1,265 @@
+"""The ledger: compare and charge are one step over all accounts, durable before anything is read, and never undone."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from dalenius.accounting.amounts import Amount
+from dalenius.curator.ledger.accounts import Account, Charge, Rate, Receipt, Terms
+from dalenius.curator.ledger.balances import Balances, require_same_order
+from dalenius.curator.ledger.entries import (
+    Entry,
+    Facts,
+    charge_facts,
+    receipt_facts,
+    receipt_from,
+    terms_facts,
+)
+from dalenius.curator.ledger.journal import Journal, Writing
+from dalenius.curator.ledger.marks import Mark, NoMark
+from dalenius.curator.ledger.stores import TABLES, Rows, SQLiteStore, Store, Value
+from dalenius.errors import InvalidParameter, TooOften
+from dalenius.randomness.entropy import system_entropy
+
+
+class Ledger:
+    """The accounts, charges and answers of one database, over a journal.
+
+    Guarantee: the charges of a population never sum up to more than its cap, those of a quota never to more than the
+    quota, in any number of threads, processes and machines that share the store; a refused charge changes nothing; no
+    charge is ever taken back. What is refused depends on the ledger and the clock alone.
+    Textbook: S18.1, S18.3, S18.4.
+    """
+
+    def __init__(
+        self, store: Store, mark: Mark | NoMark | None = None, *, clock: Callable[[], dt.datetime] | None = None
+    ) -> None:
+        self._journal = Journal(store, mark or NoMark(), clock=clock)
+        self._clock = clock or (lambda: dt.datetime.now(dt.UTC))
+
+    @classmethod
+    def in_memory(cls, *, clock: Callable[[], dt.datetime] | None = None) -> Ledger:
+        """A ledger that lives as long as its process. In a forked process it is refused."""
+        store = SQLiteStore()
+        prepare(store)
+        ledger = cls(store, clock=clock)
+        ledger.begin(new_name())
+        return ledger
+
+    def begin(self, name: str) -> None:
+        """Write the first entry: the name by which the folder and the mark know this ledger."""
+
+        def first(writing: Writing) -> None:
+            if writing.head.number:
+                raise InvalidParameter("ledger", "in use", allowed="a new one")
+            writing.add("ledger", {"ledger": name})
+
+        self._journal.append(first)
+
+    # ---- accounts
+
+    def open(self, account: Account, terms: Terms) -> None:
+        """Open an account. A population's cap is set once and never changes; a quota may be set anew, and what was
+        spent of it stays spent."""
+
+        def opened(writing: Writing) -> None:
+            balances = Balances(writing.rows)
+            known = balances.terms_or_none(account)
+            if known == terms:
+                return
+            if known and len(account.path) == 1 and known.cap != terms.cap:
+                raise InvalidParameter("population", account.population, allowed="new: a cap is set once, for ever")
+            for outer in account.lineage[1:]:
+                require_same_order(terms.cap, balances.terms(outer).cap)
+            writing.add("account", {"account": list(account.path), "terms": terms_facts(terms)})
+            balances.set_terms(account, terms)
+
+        self._journal.append(opened)
+
+    # ---- charges
+
+    def reserve(
+        self,
+        charges: Sequence[Charge],
+        *,
+        question: str,
+        who: str,
+        request: str = "",
+        key: str | None = None,
+        rate: Rate | None = None,
+    ) -> Receipt:
+        """Charge every account, and all that it lies in, or raise and charge none of them.
+
+        With a `key` that this asker has used for the same request, the earlier receipt is given back, `repeated`, and
+        nothing is charged.
+        """
+        _require_positive(charges)
+
+        def charged(writing: Writing) -> Receipt:
+            earlier = _by_key(writing.rows, who, key, request)
+            if earlier:
+                return earlier
+            _require_rate(writing, who, rate)
+            balances = Balances(writing.rows)
+            balances.require(charges, writing.now)
+            receipt = Receipt(
+                new_name(), writing.head.number + 1, who, question, tuple(charges), writing.now, request, key
+            )
+            writing.add("charge", receipt_facts(receipt))
+            balances.charge(charges)
+            _index(writing.rows, receipt)
+            return receipt
+
+        return self._journal.append(charged)
+
+    def read(self, receipt: Receipt, charges: Sequence[Charge], *, who: str) -> None:
+        """Charge quotas, and not the population, for an answer that is there already."""
+        _require_positive(charges)
+
+        def charged(writing: Writing) -> None:
+            balances = Balances(writing.rows)
+            balances.require(charges, writing.now, quotas_only=True)
+            facts = {"receipt": receipt.id, "who": who, "charges": [charge_facts(charge) for charge in charges]}
+            writing.add("read", facts)
+            balances.charge(charges, quotas_only=True)
+
+        self._journal.append(charged)
+
+    # ---- answers
+
+    def store(self, receipt: Receipt, body: str) -> None:
+        """Keep the answer that a receipt paid for; there is one, and it does not change."""
+
+        def kept(writing: Writing) -> None:
+            known = writing.rows.execute("SELECT number FROM receipts WHERE id = ?", [receipt.id])
+            if known != [(receipt.number,)]:
+                raise InvalidParameter("receipt", receipt.id, allowed="one of this ledger")
+            if writing.rows.execute("SELECT 1 FROM answers WHERE receipt = ?", [receipt.id]):
+                raise InvalidParameter("receipt", receipt.id, allowed="one without an answer: an answer never changes")
+            writing.add("answer", {"receipt": receipt.id, "sha256": text_hash(body)})
+            writing.rows.execute("INSERT INTO answers VALUES (?, ?)", [receipt.id, body])
+
+        self._journal.append(kept)
+
+    def answer(self, receipt: str) -> str | None:
+        """The answer that was stored under a receipt id, if there is one."""
+        with self._journal.reading() as rows:
+            found = rows.execute("SELECT body FROM answers WHERE receipt = ?", [receipt])
+        return found[0][0] if found else None
+
+    def answered(self, request: str) -> Receipt | None:
+        """The receipt of the first answer to an equal request."""
+        sql = (
+            "SELECT entries.body FROM receipts JOIN answers ON answers.receipt = receipts.id "
+            "JOIN entries ON entries.number = receipts.number WHERE request = ? ORDER BY receipts.number LIMIT 1"
+        )
+        with self._journal.reading() as rows:
+            found = rows.execute(sql, [request])
+        return receipt_from(Entry.from_body(found[0][0])) if found else None
+
+    # ---- what the owner writes down
+
+    def record(self, kind: str, facts: Facts) -> None:
+        """Write down something that must not be forgotten or changed: a table's version, a token, a revocation."""
+        self._journal.append(lambda writing: writing.add("record", {"record": kind, **facts}))
+
+    def records(self, kind: str) -> tuple[Mapping[str, Any], ...]:
+        """All that was written down of a kind, in order."""
+        found = (entry.facts for entry in self.entries() if entry.kind == "record")
+        return tuple(facts for facts in found if facts["record"] == kind)
+
+    # ---- what it says
+
+    def terms(self, account: Account) -> Terms:
+        with self._journal.reading() as rows:
+            return Balances(rows).terms(account)
+
+    def cap(self, account: Account) -> Amount:
+        """The most that may ever be charged to an account."""
+        return self.terms(account).cap
+
+    def spent(self, account: Account) -> Amount:
+        """The sum of all charges to an account; of a partitioned population, the largest that any unit bears."""
+        with self._journal.reading() as rows:
+            return Balances(rows).spent(account)
+
+    def left(self, account: Account, *, block: str = "") -> Amount:
+        """What may still be charged: the least that is left of the account and of all that it lies in."""
+        with self._journal.reading() as rows:
+            return Balances(rows).left(account, self._clock(), block=block)
+
+    def history(self) -> tuple[Receipt, ...]:
+        """All charges, in order."""
+        return tuple(receipt_from(entry) for entry in self.entries() if entry.kind == "charge")
+
+    def receipt(self, name: str) -> Receipt | None:
+        """The receipt of this id."""
+        sql = "SELECT entries.body FROM receipts JOIN entries ON entries.number = receipts.number WHERE id = ?"
+        with self._journal.reading() as rows:
+            found = rows.execute(sql, [name])
+        return receipt_from(Entry.from_body(found[0][0])) if found else None
+
+    def entries(self) -> Iterator[Entry]:
+        """The whole ledger, in order."""
+        with self._journal.reading() as rows:
+            found = rows.execute("SELECT body FROM entries ORDER BY number")
+        return (Entry.from_body(body) for (body,) in found)
+
+    def close(self) -> None:
+        self._journal.close()
+
+
+def prepare(store: Store) -> None:
+    """Make the tables of a new ledger."""
+    with store.writing() as rows:
+        for statement in TABLES:
+            rows.execute(statement)
+
+
+def new_name() -> str:
+    """A name that nobody can guess and that is never given twice: 128 random bits."""
+    return system_entropy().read(16).hex()
+
+
+def text_hash(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+def _by_key(rows: Rows, who: str, key: str | None, request: str) -> Receipt | None:
+    if key is None:
+        return None
+    sql = "SELECT body FROM receipts JOIN entries USING (number) WHERE who = ? AND key = ?"
+    found = rows.execute(sql, [who, key])
+    if not found:
+        return None
+    receipt = receipt_from(Entry.from_body(found[0][0]), repeated=True)
+    if receipt.request != request:
+        raise InvalidParameter("key", key, allowed="a new one for each question: this one paid for another question")
+    return receipt
+
+
+def _index(rows: Rows, receipt: Receipt) -> None:
+    second = int(receipt.at.timestamp())
+    values: list[Value] = [receipt.id, receipt.number, receipt.who, receipt.key, receipt.request, second]
+    rows.execute("INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?)", values)
+
+
+def _require_rate(writing: Writing, who: str, rate: Rate | None) -> None:
+    if rate is None:
+        return
+    since = int(writing.now.timestamp()) - rate.seconds
+    ((count,),) = writing.rows.execute("SELECT count(*) FROM receipts WHERE who = ? AND second > ?", [who, since])
+    if count >= rate.count:
+        raise TooOften(
+            who, what=f"ask more than {rate.count} times in {rate.seconds} seconds", instead="Ask again later."
+        )
+
+
+def _require_positive(charges: Sequence[Charge]) -> None:
+    if not charges or not all(charge.amount for charge in charges):
+        raise InvalidParameter(
+            "charges", "zero", allowed="greater than 0", hint="A release of private data is never free."
+        )
