@@ -1,5 +1,5 @@
-"""`python -m benchmarks [draws] [questions] [libraries]`: measure, print, write benchmarks/results/, and fail if a
-limit is missed. Without names all parts run: some minutes each, and about half an hour for the other libraries."""
+"""`python -m benchmarks [draws] [questions] [ledger] [libraries]`: measure, print, write benchmarks/results/, and fail
+if a limit is missed. Without names all parts run: some minutes each, and about half an hour for the other libraries."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import ledger as ledgers
 from benchmarks import peers, planning, queries, query_peers, released_keys
 from benchmarks.accuracy import accuracies
 from benchmarks.draws import CASES, LAWS, fresh_scale_latency, speeds
 from benchmarks.limits import (
     Limit,
     key_limits,
+    ledger_limits,
     planning_limits,
     process_limits,
     query_limits,
@@ -24,6 +26,7 @@ from benchmarks.limits import (
 from benchmarks.processes import peak_memory, start_times
 from benchmarks.report import (
     accuracy_section,
+    ledger_section,
     limits_section,
     peer_section,
     planning_section,
@@ -64,6 +67,12 @@ def questions() -> tuple[list[str], list[Limit]]:
     return [query_section(asked), planning_section(planned)], limits
 
 
+def ledger() -> tuple[list[str], list[Limit]]:
+    """Durable charges a second, and the recount."""
+    run = ledgers.measured()
+    return [ledger_section(run)], ledger_limits(run)
+
+
 def libraries() -> tuple[list[str], list[Limit]]:
     """The keys that we release, and what other libraries do on the same tables."""
     with tempfile.TemporaryDirectory(prefix="dalenius-bench-") as folder:
@@ -77,7 +86,7 @@ def libraries() -> tuple[list[str], list[Limit]]:
     return [peer_section(found, others)], key_limits(released_keys.numbers(found), others)
 
 
-PARTS: dict[str, Part] = {"draws": draws, "questions": questions, "libraries": libraries}
+PARTS: dict[str, Part] = {"draws": draws, "questions": questions, "ledger": ledger, "libraries": libraries}
 
 
 def main(names: list[str]) -> None:

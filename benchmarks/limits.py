@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.draws import Speed
+from benchmarks.ledger import LedgerRun
 from benchmarks.queries import QueryRun
 from benchmarks.query_peers import PeerQuery, nearest, ratio
 from benchmarks.timing import Correlation
@@ -97,6 +98,15 @@ def planning_limits(planned: Mapping[str, float]) -> list[Limit]:
     """From text to price."""
     worst = max(planned, key=lambda name: planned[name])
     return [Limit(f"planning, {worst}", planned[worst] * 1e3, 20, " ms")]
+
+
+def ledger_limits(run: LedgerRun) -> list[Limit]:
+    """Charges that are on the disk, and the recount of a long ledger."""
+    return [
+        Limit("durable charges a second, 32 threads", run.charges["32 threads"], 500, at_least=True),
+        Limit("durable charges a second, the slowest way", min(run.charges.values()), 50, at_least=True),
+        Limit("a recount of 100,000 entries", 100_000 / run.checked, 20, " s"),
+    ]
 
 
 def key_limits(ours: Mapping[int, Mapping[str, int]], others: Sequence[PeerQuery]) -> list[Limit]:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from dalenius.curator.answers.answers import Answer as Answer
     from dalenius.curator.databases import Database as Database
     from dalenius.curator.databases import create as create
+    from dalenius.curator.databases import open as open
+    from dalenius.curator.ledger.accounts import Rate as Rate
     from dalenius.curator.sessions import Analyst as Analyst
     from dalenius.errors import DaleniusError as DaleniusError
     from dalenius.mechanisms.door import measure as measure
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
     from dalenius.query.types import Text as Text
     from dalenius.query.types import Timestamp as Timestamp
     from dalenius.randomness.entropy import system_entropy as system_entropy
+    from dalenius.server.client.connecting import connect as connect
 
 __version__ = "0.1.0"
 
@@ -106,6 +109,7 @@ __getattr__, __dir__ = names(
         "OneShotTopK": "mechanisms.top_k",
         "PermuteAndFlip": "mechanisms.permute_and_flip",
         "RandomizedResponse": "mechanisms.randomized_response",
+        "Rate": "curator.ledger.accounts",
         "Real": "query.types",
         "Replace": "privacy.neighbours",
         "Sensitivity": "privacy.sensitivity",
@@ -118,6 +122,7 @@ __getattr__, __dir__ = names(
         "attacks": "attacks",
         "audit": "audit",
         "col": "query.frames.formulas",
+        "connect": "server.client.connecting",
         "correlation": "query.frames.aggregates",
         "count": "query.frames.aggregates",
         "count_distinct": "query.frames.aggregates",
@@ -135,6 +140,7 @@ __getattr__, __dir__ = names(
         "median": "query.frames.aggregates",
         "minimum": "query.frames.aggregates",
         "mode": "query.frames.aggregates",
+        "open": "curator.databases",
         "privacy": "privacy",
         "quantile": "query.frames.aggregates",
         "query": "query",

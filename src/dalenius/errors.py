@@ -2,6 +2,7 @@
 
     DaleniusError
     ├── InvalidParameter        a number, name or list outside what is allowed (also a ValueError)
+    │   ├── DamagedAnswer       a text that should hold a stored answer does not
     │   ├── MissingNeighbours   nobody said which databases count as neighbours
     │   └── UnusableValue       a value is not of the kind that a mechanism works on
     ├── NeighbourMismatch       two parts are calibrated for different neighbours
@@ -22,6 +23,7 @@
     │   └── TooOften            somebody asked more often than was granted
     ├── LedgerRefused           a ledger is damaged, behind its mark or another one; it is not used
     ├── LedgerStopped           the ledger could not be written; nothing was read
+    ├── ServerUnreachable       a server gave no reply, or something that is none (also a ConnectionError)
     └── WorkStopped             the work was stopped or failed after it was charged; why is not shown
 
 Messages say what was asked, what is allowed and what to do next. They may name parameters, bounds and
@@ -67,6 +69,17 @@ class UnusableValue(InvalidParameter):
     """A value is not of the kind that a mechanism works on. Its kind is named, the value itself never."""
 
     consequence = "nothing was released, and what was paid for it stays paid"
+
+
+class DamagedAnswer(InvalidParameter):
+    """A text that should hold a stored answer does not. What it holds is not shown."""
+
+    consequence = "it was not read, and what was paid for it stays paid"
+
+    def __init__(self, allowed: str) -> None:
+        super().__init__(
+            "answer", "damaged", allowed=allowed, hint="It was cut short or changed on its way; read it again."
+        )
 
 
 class NeighbourMismatch(DaleniusError):
@@ -239,6 +252,14 @@ class WorkStopped(DaleniusError):
             "the work was stopped before an answer was ready; what was charged stays charged. Why it stopped is not "
             "shown, because it may depend on rows; the data owner finds the reason in the owner's log."
         )
+
+
+class ServerUnreachable(DaleniusError, ConnectionError):
+    """A server gave no reply, however often it was asked, or something that is no reply."""
+
+    def __init__(self, url: str, *, problem: str, instead: str) -> None:
+        self.url, self.problem, self.instead = url, problem, instead
+        super().__init__(f"{url}: {problem}. {instead}")
 
 
 def _short_text(text: str) -> str:

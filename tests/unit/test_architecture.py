@@ -17,6 +17,7 @@ FLOORS = [
     {"query"},
     {"engines"},
     {"curator"},
+    {"server"},
     {"attacks", "audit"},
     {"cli"},
     {"__init__", "__main__"},

@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
+import os
+import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
 
-from dalenius.cli.demo import demo
+from dalenius.cli import commands
+from dalenius.cli.exits import CLOSED_PIPE, FINE, INTERRUPTED, REFUSED, UNEXPECTED, code_of
+from dalenius.cli.parser import parser
+from dalenius.cli.terminal import Terminal
 from dalenius.errors import DaleniusError
 
-
-def parser() -> argparse.ArgumentParser:
-    """The commands and their options."""
-    top = argparse.ArgumentParser(
-        prog="dalenius",
-        description="A private database: it answers questions about everyone and about no one.",
-    )
-    top.add_argument("--version", action="version", version=f"dalenius {version('dalenius')}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    show = commands.add_parser(
-        "demo", help="ask a real health survey three kinds of questions, with error bars, out of one budget"
-    )
-    show.set_defaults(run=demo)
-    return top
+DETAILS = "DALENIUS_TRACEBACK"
+"""The environment variable that shows where something unexpected happened. What it shows may quote rows."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when it succeeded, 2 with a message on standard error when it was refused."""
-    chosen = parser().parse_args(arguments)
+    """Run one command; its exit code says how it went, and one line on standard error says why it did not."""
+    terminal = Terminal()
     try:
-        print(*chosen.run(), sep="\n")
-    except DaleniusError as error:
-        print(f"dalenius: {error}", file=sys.stderr)
-        return 2
-    return 0
+        chosen = parser().parse_args(arguments)
+        code = getattr(commands, chosen.run)(chosen, terminal)
+        terminal.flush()
+    except BrokenPipeError:
+        terminal.drop()
+        return CLOSED_PIPE
+    except KeyboardInterrupt:
+        terminal.tell("\ndalenius: interrupted. What was charged stays charged; the same question is free once it has")
+        terminal.tell("been answered.")
+        return INTERRUPTED
+    except (Exception, RecursionError) as error:
+        return _failed(error, terminal)
+    return FINE if code is None else int(code)
+
+
+def _failed(error: Exception, terminal: Terminal) -> int:
+    """Say what went wrong. The words of an error that is not ours may quote a row, so only its kind is named."""
+    if DETAILS in os.environ:
+        terminal.tell("".join(traceback.format_exception(error)))
+    if isinstance(error, DaleniusError):
+        terminal.tell(f"dalenius: {error}")
+        return code_of(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        terminal.tell(f"dalenius: {error.filename}: {error.strerror or 'cannot be used'}; nothing was run or charged.")
+        return REFUSED
+    terminal.tell(
+        f"dalenius: something unexpected happened ({type(error).__name__}). What was charged, if anything, stays "
+        f"charged; `dalenius ledger FOLDER` shows it. Set {DETAILS}=1 to see where; that may quote rows."
+    )
+    return UNEXPECTED

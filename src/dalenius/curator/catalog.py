@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from dalenius.accounting.budget import Budget, Rectangle
 from dalenius.curator.ledger.accounts import Account, Rate, Terms
@@ -21,7 +21,9 @@ from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitCo
 from dalenius.query.types import Domain, Identifier
 
 _RELATIONS: Mapping[str, Neighbours] = {"add_remove": AddRemove(), "replace": Replace()}
-_PATH = re.compile(r"\s*(\w+)\s*(?:->|→)\s*(\w+)\s*\.\s*(\w+)\s*")
+PATH = re.compile(r"\s*(\w+)\s*(?:->|→)\s*(\w+)\s*\.\s*(\w+)\s*")
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,19 @@ class Partition:
     column: str
     values: tuple[Any, ...]
     """As codes of the column's domain. Units with another value, or none, are in no block."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A table that the owner has not declared in full: what is missing, as places such as 'columns.age.lower'."""
+
+    name: str
+    missing: tuple[str, ...]
+    population: str | None = None
+
+    def __str__(self) -> str:
+        listed = ", ".join(self.missing[:6]) + (f" and {len(self.missing) - 6} more" if len(self.missing) > 6 else "")
+        return f"it is not declared in full: {listed} of [tables.{self.name}] in catalog.toml must be filled in"
 
 
 @dataclass(frozen=True)
@@ -99,6 +114,10 @@ class Catalog:
     grants: Mapping[str, Grant] = field(default_factory=dict)
     readings: Mapping[str, Reading] = field(default_factory=dict)
     """How the source of each table is read, now and when its rows are replaced."""
+    drafts: Mapping[str, Draft] = field(default_factory=dict)
+    """Tables that are not declared in full."""
+    waiting: Mapping[str, str] = field(default_factory=dict)
+    """Tables that are declared and cannot be asked, and why: no rows were imported under this declaration."""
 
     def with_population(
         self, name: str, *, budget: Budget, neighbours: object, purpose: str = "", retires: dt.datetime | None = None
@@ -124,7 +143,7 @@ class Catalog:
         nulls: Iterable[str] = (),
     ) -> Catalog:
         """The catalog with one table more; `InvalidParameter` if the declaration is not complete or not consistent."""
-        unused("table", table_name(name), self.tables)
+        unused("table", table_name(name), [*self.tables, *(draft for draft in self.drafts if draft != name)])
         protection = self._protection(population, unit, most, public)
         declared = _declared(columns, protection)
         if protection and isinstance(protection.unit, Via):
@@ -133,17 +152,49 @@ class Catalog:
         table = Table(name, declared, protection, rows, keys=_keys(keys, protection))
         reading = Reading(_renamed(rename or {}, table), _words(nulls))
         tables, readings = {**self.tables, name: table}, {**self.readings, name: reading}
-        return replace(self, tables=tables, readings=readings)
+        return replace(self, tables=tables, readings=readings, drafts=_without(self.drafts, name))
 
-    def with_version(self, name: str) -> Catalog:
-        """The catalog after the data of a table was replaced: a new version, the same people, the same budget."""
-        table = self.table(name)
-        fresh = replace(table, version=table.version + 1, rows=None, repeats=())
-        return replace(self, tables={**self.tables, name: fresh})
+    def with_draft(self, draft: Draft) -> Catalog:
+        """The catalog with a table that is not declared in full."""
+        unused("table", table_name(draft.name), [*self.tables, *self.drafts])
+        return replace(self, drafts={**self.drafts, draft.name: draft})
 
-    def with_figures(self, table: Table) -> Catalog:
-        """The catalog with the figures of a public table that was counted."""
-        return replace(self, tables={**self.tables, table.name: table})
+    def with_version(self, table: Table) -> Catalog:
+        """The catalog with the rows of a table: a version and, of a public table, its figures. It can be asked."""
+        self.table(table.name)
+        tables, waiting = {**self.tables, table.name: table}, _without(self.waiting, table.name)
+        return replace(self, tables=tables, waiting=waiting)
+
+    def with_waiting(self, waiting: Mapping[str, str]) -> Catalog:
+        """The catalog where these tables cannot be asked, for the reasons given."""
+        return replace(self, waiting=dict(waiting))
+
+    def without_table(self, name: str) -> Catalog:
+        """The catalog without a table, also in grants. Its people, budget and versions stay known to the ledger."""
+        if name not in self.drafts:
+            self._require_unneeded(self.table(name))
+        grants = {analyst: self._without_access(grant, name) for analyst, grant in self.grants.items()}
+        kept = {field: _without(getattr(self, field), name) for field in ("tables", "drafts", "readings", "waiting")}
+        return replace(self, grants={analyst: grant for analyst, grant in grants.items() if grant.tables}, **kept)
+
+    def _without_access(self, grant: Grant, name: str) -> Grant:
+        tables = tuple(other for other in grant.tables if other != name)
+        people = set(map(self.people_of, tables))
+        shares = tuple((each, share) for each, share in grant.shares if each in people)
+        return replace(grant, tables=tables, shares=shares, study=grant.study if shares else None)
+
+    def _require_unneeded(self, table: Table) -> None:
+        children = [other.name for other in self.tables.values() if parent(other) == table.name]
+        blocks = [people.name for people in self.populations.values() if _parted_by(people, table.name)]
+        if children or blocks:
+            raise InvalidParameter("table", table.name, allowed=f"one that {(children + blocks)[0]} does not need")
+
+    def with_partition(self, name: str, partition: Partition) -> Catalog:
+        """The catalog where a population is cut into blocks; this never changes."""
+        people = self.population(name)
+        if people.partition not in (None, partition):
+            raise InvalidParameter("partition", partition.column, allowed="the one that is there: it never changes")
+        return replace(self, populations={**self.populations, name: replace(people, partition=partition)})
 
     def with_study(self, study: Study) -> Catalog:
         """The catalog with a study, or with new terms for one that is there."""
@@ -155,20 +206,40 @@ class Catalog:
             raise InvalidParameter("reserve", study.reserve, allowed="at most the study's share")
         return replace(self, studies={**self.studies, study.name: study})
 
-    def with_grant(self, analyst: str, *, tables: Iterable[str], share: Fraction, **terms: Any) -> Catalog:
+    def with_grant(self, analyst: str, *, tables: Iterable[str], share: Fraction | None, **terms: Any) -> Catalog:
         """The catalog with more tables for an analyst, and a new share of the budgets of these tables' populations;
-        `terms` are the other fields of a grant."""
-        granted = [self.table(name) for name in ([tables] if isinstance(tables, str) else tables)]
+        without one it stays as it was, and is all of a new one. `terms` are the other fields of a grant."""
+        granted = [tables] if isinstance(tables, str) else list(tables)
+        before = self.grants.get(analyst, Grant()) if isinstance(analyst, str) else Grant()
+        names = tuple(dict.fromkeys([*before.tables, *granted]))
+        shares = dict(before.shares)
+        for name in map(self.people_of, granted):
+            if name:
+                shares[name] = share or shares.get(name, Fraction(1))
         if not granted:
             raise InvalidParameter("tables", tables, allowed="one table or more")
+        return self.with_granted(analyst, replace(before, tables=names, shares=tuple(shares.items()), **terms))
+
+    def with_granted(self, analyst: str, grant: Grant) -> Catalog:
+        """The catalog with a grant as it stands; whatever was granted before is forgotten."""
         if person_name(analyst) in self.studies:
             raise InvalidParameter("analyst", analyst, allowed="another name than a study's")
-        before = self.grants.get(analyst, Grant())
-        names = tuple(dict.fromkeys([*before.tables, *(table.name for table in granted)]))
-        shares = dict(before.shares) | {table.protection.population: share for table in granted if table.protection}
-        grant = replace(before, tables=names, shares=tuple(shares.items()), **terms)
-        self._require_study(grant)
-        return replace(self, grants={**self.grants, analyst: grant})
+        if not grant.tables:
+            raise InvalidParameter("tables", list(grant.tables), allowed="one table or more")
+        people = tuple(dict.fromkeys(name for name in map(self.people_of, grant.tables) if name))
+        shares = dict(grant.shares)
+        if set(shares) != set(people):
+            raise InvalidParameter("shares", list(shares), allowed=f"given for {', '.join(people) or 'nobody'}")
+        ordered = replace(grant, shares=tuple((name, shares[name]) for name in people))
+        self._require_study(ordered)
+        return replace(self, grants={**self.grants, analyst: ordered})
+
+    def people_of(self, name: str) -> str | None:
+        """The population of a table; None of a public one, and of a draft that does not say."""
+        if name in self.drafts:
+            return self.drafts[name].population
+        protection = self.table(name).protection
+        return protection.population if protection else None
 
     def _require_study(self, grant: Grant) -> None:
         """A grant inside a study is about the study's population alone."""
@@ -182,7 +253,9 @@ class Catalog:
 
     def without_grant(self, analyst: str) -> Catalog:
         """The catalog after a grant was revoked; what was spent stays spent."""
-        return replace(self, grants={name: grant for name, grant in self.grants.items() if name != analyst})
+        if analyst not in self.grants:
+            raise InvalidParameter("analyst", analyst, allowed=_listed(self.grants))
+        return replace(self, grants=_without(self.grants, analyst))
 
     def account(self, population: str, analyst: str | None) -> Account:
         """Who pays: the analyst's quota, inside a study if there is one, or the population itself for the owner."""
@@ -216,7 +289,12 @@ class Catalog:
         return self.populations[name]
 
     def table(self, name: str) -> Table:
-        """The table of this name."""
+        """The table of this name, which is declared in full."""
+        if name in self.drafts:
+            places = [f"tables.{name}.{place}" for place in self.drafts[name].missing]
+            raise InvalidParameter(
+                "table", name, allowed="declared in full", hint=f"Fill in {', '.join(places)} in catalog.toml."
+            )
         if name not in self.tables:
             raise InvalidParameter("table", name, allowed=_listed(self.tables), hint="Declare it with add_table first.")
         return self.tables[name]
@@ -226,11 +304,17 @@ class Catalog:
         return self.readings.get(name, AS_DECLARED)
 
     def tables_for(self, analyst: str | None) -> Mapping[str, Table]:
-        """The tables that somebody may ask; None is the owner, who may ask all."""
-        if analyst is None:
-            return self.tables
-        grant = self.grants.get(analyst, Grant())
-        return {name: self.tables[name] for name in grant.tables}
+        """The tables that somebody may ask; None is the owner, who may ask all whose rows are there."""
+        names = self.named_for(analyst)
+        return {name: self.tables[name] for name in names if name not in self.waiting and name not in self.drafts}
+
+    def named_for(self, analyst: str | None) -> tuple[str, ...]:
+        """The tables that somebody knows of, also those that cannot be asked for now."""
+        return (*self.tables, *self.drafts) if analyst is None else self.grants.get(analyst, Grant()).tables
+
+    def why_not(self, name: str) -> str | None:
+        """Why a table cannot be asked, for its owner; None if it can."""
+        return str(self.drafts[name]) if name in self.drafts else self.waiting.get(name)
 
     def _protection(
         self, population: str | None, unit: str | Unit | None, most: Most | None, public: bool
@@ -264,13 +348,20 @@ class Catalog:
                 unit,
                 allowed="a column such as 'patient_id', a path such as 'order_id -> orders.customer_id', or EachRow()",
             )
-        path = _PATH.fullmatch(unit)
+        if unit == str(EachRow()):
+            return EachRow()
+        path = PATH.fullmatch(unit)
         return self._path(*map(column_name, path.groups())) if path else UnitColumn(column_name(unit))
 
     def _path(self, column: str, name: str, owner: str) -> Via:
-        """'order_id -> orders.customer_id': rows belong to the customers of the orders with the same order_id."""
+        """'order_id -> orders.customer_id': rows belong to the customers of the orders with the same order_id.
+
+        'order_id -> orders.id' names the key that order_id refers to, where that is not called order_id.
+        """
         table = self.table(name)
         reached = table.protection.unit if table.protection else None
+        if owner in table.keys and reached != UnitColumn(owner):
+            return Via(column, name, owner)
         if not (isinstance(reached, UnitColumn) and reached.column == owner):
             raise InvalidParameter(
                 "unit",
@@ -370,6 +461,20 @@ def _relation(neighbours: object) -> Neighbours:
     if not isinstance(relation, Neighbours) or relation not in _RELATIONS.values():
         raise InvalidParameter("neighbours", neighbours, allowed="'add_remove' or 'replace'")
     return relation
+
+
+def parent(table: Table) -> str | None:
+    """The table that a path leads through, if there is one."""
+    unit = table.protection.unit if table.protection else None
+    return unit.table if isinstance(unit, Via) else None
+
+
+def _parted_by(people: Population, table: str) -> bool:
+    return people.partition is not None and people.partition.table == table
+
+
+def _without(mapping: Mapping[str, Value], name: str) -> dict[str, Value]:
+    return {other: value for other, value in mapping.items() if other != name}
 
 
 def _of(table: Table, population: str) -> bool:

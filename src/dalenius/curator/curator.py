@@ -3,42 +3,140 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dalenius.accounting.amounts import Amount
+from dalenius.curator import blocks
+from dalenius.curator.attempts import Attempts
+from dalenius.curator.blocks import blocks_of
 from dalenius.curator.catalog import Catalog, Grant, Population
-from dalenius.curator.door import Door, Payer
+from dalenius.curator.deadlines import MOST_SECONDS
+from dalenius.curator.door import Door, Payer, at_once
+from dalenius.curator.folder.declarations import Plain
+from dalenius.curator.folder.folder import Folder
 from dalenius.curator.ledger.accounts import Account
 from dalenius.curator.ledger.ledger import Ledger
 from dalenius.curator.log import OwnerLog
 from dalenius.curator.names import OWNER, percent
+from dalenius.curator.records import TABLE, Records, Version
+from dalenius.curator.registry.spending import Spending
+from dalenius.curator.shelf import Shelf
 from dalenius.engines.engine import Engine
 from dalenius.errors import InvalidParameter, QueryRefused, UnknownName
 from dalenius.query.questions import Question
 from dalenius.query.tables import Table
 
+_LOST = "its rows are not in tables.duckdb; update it"
+
 
 @dataclass
 class Curator:
-    """Catalog, ledger, engine and the owner's log. The catalog is exchanged as a whole, under the lock."""
+    """Catalog, ledger, engine and the owner's log. The catalog is exchanged as a whole, under the lock.
+
+    With a `folder`, the catalog is what its catalog.toml and the ledger say at the time.
+    """
 
     ledger: Ledger
     engine: Engine
     log: OwnerLog
+    folder: Folder | None = None
     catalog: Catalog = field(default_factory=Catalog)
+    records: Records = field(default_factory=Records)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    importing: threading.Lock = field(default_factory=threading.Lock)
     closed: bool = False
+    attempts: Attempts = field(default_factory=Attempts)
+    settle: Callable[[float], object] = at_once
+    seconds: float = MOST_SECONDS
+    shelf: Shelf = field(default_factory=Shelf)
+    spending: Spending = field(default_factory=Spending)
+    _seen: tuple[int, ...] | None = None
+
+    def refresh(self) -> None:
+        """Take over what another process, or the owner by hand, has changed. It is cheap where nothing has."""
+        self.require_open()
+        if self.folder is None:
+            return
+        with self.lock:
+            records = self.records.updated(self.ledger)
+            if self._seen == self.folder.file.signature() and records.tables is self.records.tables:
+                self.records = records
+                return
+            with self.folder.editing():
+                self._reload(self.folder)
+
+    @contextmanager
+    def import_turn(self) -> Iterator[None]:
+        """Nobody else imports meanwhile, here or in another process, and what they have imported is known."""
+        self.require_open()
+        with self.importing, self.folder.importing() if self.folder else nullcontext():
+            self.refresh()
+            yield
+
+    def _reload(self, folder: Folder) -> Catalog:
+        """Take over what the folder declares, and give it as it stands there."""
+        seen = folder.file.signature()  # before it is read: what is changed meanwhile is read once more
+        declared = folder.read()
+        self._take(declared, self.records.updated(self.ledger))
+        self._seen = seen
+        return declared
+
+    def change(self, changed: Callable[[Catalog], Catalog], *, imported: Version | None = None) -> None:
+        """Exchange the catalog for a changed one, in the folder and the ledger too.
+
+        `imported` is a version of a table whose rows are in the engine; it counts from here on.
+        """
+        self.require_open()
+        with self.lock, self.folder.editing() if self.folder else nullcontext():
+            before = self._reload(self.folder) if self.folder else self.catalog
+            self.records, after = self.records.updated(self.ledger), changed(before)
+            self.records.require_consistent(after)
+            self.records = self.records.write_down(after, self.ledger)
+            if self.folder:
+                self.folder.file.write(before, after)
+            if imported:
+                self.ledger.record(TABLE, imported.facts)
+            self._take(after, self.records.updated(self.ledger))
+            self._seen = self.folder.file.signature() if self.folder else None
+
+    def draft(self, name: str, facts: Plain) -> tuple[str, ...]:
+        """Write a table that is not declared in full into the folder's catalog; what is missing."""
+        self.require_open()
+        if self.folder is None:
+            raise InvalidParameter("database", "in memory", allowed="in a folder, whose catalog.toml can be edited")
+        with self.lock, self.folder.editing():
+            self._reload(self.folder)
+            self.folder.file.write_draft(name, facts)
+            self._reload(self.folder)
+            return self.catalog.drafts[name].missing if name in self.catalog.drafts else ()
+
+    def _take(self, catalog: Catalog, records: Records) -> None:
+        """Use a catalog from now on, with the versions that were written down, and open its accounts."""
+        records.require_consistent(catalog)
+        written = records.write_down(catalog, self.ledger)
+        self.catalog, self.records = self._with_rows(written.applied(catalog), written), written
+
+    def _with_rows(self, catalog: Catalog, records: Records) -> Catalog:
+        """The catalog, where tables whose rows are not in the engine's file cannot be asked, and blocks that the engine
+        has not kept watch over are not told apart."""
+        self.engine.hold(table for name, table in catalog.tables.items() if name in records.tables)
+        known = self.catalog.tables_for(None)
+        new = [table for name, table in catalog.tables_for(None).items() if known.get(name) != table]
+        lost = self.engine.missing(new) if new else []
+        held = catalog.with_waiting({**catalog.waiting, **dict.fromkeys(lost, _LOST)})
+        return blocks.watched(held, self.engine) if records.partitions else held
 
     @property
     def door(self) -> Door:
-        return Door(self.ledger, self.engine, self.log)
+        return Door(self.ledger, self.engine, self.log, self.attempts, self.seconds, self.settle)
 
     def require_open(self) -> None:
         """Refuse work after `close`, before anything is charged."""
         if self.closed:
-            raise InvalidParameter("database", "closed", allowed="open: its tables are no longer at hand")
+            raise InvalidParameter("database", "closed", allowed="open: its tables and ledger are no longer at hand")
 
     def close(self) -> None:
         """Refuse all further work, and let go of files once that under way has ended."""
@@ -62,12 +160,38 @@ class Asker:
         """The tables that may be asked about; to an analyst the others do not exist."""
         return self.curator.catalog.tables_for(self.analyst)
 
+    def refresh(self) -> None:
+        """See what was changed elsewhere. What is wrong with the catalog is said to the owner alone."""
+        if self.analyst is None or self.curator.closed:
+            return self.curator.refresh()
+        try:
+            return self.curator.refresh()
+        except InvalidParameter as error:
+            if error.name in ("process", "database"):  # a fork, or in use: nothing about the catalog
+                raise
+        raise QueryRefused("catalog", rule="its owner is changing it", instead="Ask again later.")
+
     def table(self, name: str) -> Table:
         """A table that may be asked about, in whatever case its name is written."""
         known = {each.lower(): table for each, table in self.tables().items()}
         if not isinstance(name, str) or name.lower() not in known:
+            self._refuse_waiting(str(name))
             raise UnknownName("table", str(name), known=self.tables())
         return known[name.lower()]
+
+    def why_not(self, name: str) -> str | None:
+        """Why a table cannot be asked for now; how its declaration falls short is said to the owner alone."""
+        why = self.curator.catalog.why_not(name)
+        return why if self.analyst is None else why and "its rows are not ready to be asked about"
+
+    def _refuse_waiting(self, name: str) -> None:
+        for known in self.curator.catalog.named_for(self.analyst):
+            why = self.why_not(known)
+            if known.lower() == name.lower() and why:
+                filled = known not in self.curator.catalog.drafts
+                owner = "Import its rows with update_table." if filled else "Fill it in, then import its rows."
+                instead = owner if self.analyst is None else "Ask its owner."
+                raise QueryRefused(known, rule=why, instead=instead)
 
     def population(self, name: str) -> Population:
         return self.curator.catalog.population(name)
@@ -86,9 +210,13 @@ class Asker:
         """What was granted; the owner has no limits but the populations' own."""
         return Grant() if self.analyst is None else self.curator.catalog.grants.get(self.analyst, Grant())
 
-    def left(self, population: str) -> Amount:
-        """What this asker may still be charged for."""
-        return self.curator.ledger.left(self.account(population))
+    def blocks(self, question: Question) -> dict[str, str]:
+        """The blocks that a question is about, for each population of which it is about one block alone."""
+        return blocks_of(question, self.curator.catalog)
+
+    def left(self, population: str, *, block: str = "") -> Amount:
+        """What this asker may still be charged for, inside one block or for the whole population."""
+        return self.curator.ledger.left(self.account(population), block=block)
 
     def spent(self, population: str) -> Amount:
         """What this asker was charged; the owner sees what everybody was charged."""
@@ -96,12 +224,20 @@ class Asker:
 
     def payer(self, question: Question) -> Payer:
         """The accounts that pay for a question; refuses one about tables that may not, or no longer, be asked."""
+        self.refresh()
         for table in question.relation.tables:
             self._require_current(table)
         names = question.relation.populations
         relations = {name: self.population(name).neighbours for name in names}
         accounts, grant = {name: self.account(name) for name in names}, self.grant
-        return Payer(self.name, accounts, relations, rate=grant.rate, pays_for_replays=grant.pays_for_replays)
+        return Payer(
+            self.name,
+            accounts,
+            relations,
+            blocks=self.blocks(question),
+            rate=grant.rate,
+            pays_for_replays=grant.pays_for_replays,
+        )
 
     def _require_current(self, table: Table) -> None:
         if self.table(table.name) != table:

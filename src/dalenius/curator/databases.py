@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from dalenius.accounting.budget import Budget
-from dalenius.curator.catalog import Catalog, Population, Study
+from dalenius.curator import blocks, tokens
+from dalenius.curator.auditing import Auditor
+from dalenius.curator.cards.studies import StudyCard, study_card
+from dalenius.curator.catalog import Catalog, Population, Study, parent
 from dalenius.curator.curator import Curator
+from dalenius.curator.folder import folder as folders
+from dalenius.curator.folder.declarations import draft_column, draft_protection
+from dalenius.curator.folder.folder import Folder
 from dalenius.curator.ledger.accounts import Rate, Receipt
+from dalenius.curator.ledger.checking import Findings
 from dalenius.curator.ledger.ledger import Ledger
 from dalenius.curator.log import OwnerLog
 from dalenius.curator.names import OWNER, as_share, moment
+from dalenius.curator.records import Version
 from dalenius.curator.sessions import Analyst, Session
 from dalenius.engines.duckdb.engine import DuckDBEngine
+from dalenius.engines.engine import Reading
 from dalenius.errors import DataMismatch, InvalidParameter
-from dalenius.privacy.numbers import Number, positive
-from dalenius.query.tables import Most, Unit
+from dalenius.privacy.numbers import Number, of_kind, positive
+from dalenius.query.tables import Most, Table, Unit
 from dalenius.query.types import Domain
 
 
 class Database(Session):
     """The owner's session: declares populations and tables, grants, and asks (charged like anyone).
 
-    The ledger lives in memory: it ends with the process. Nothing about a table is learnt from its rows; what is
-    declared here is all that analysts see.
+    What is declared goes into the folder's catalog.toml and into the ledger; without a folder both live in memory and
+    end with the process. Nothing about a table is learnt from its rows: what is declared is all that analysts see.
     """
 
     def __init__(self, curator: Curator) -> None:
@@ -47,12 +57,12 @@ class Database(Session):
         takes part, or 'replace', which hides what their rows say while the number of people is public. `purpose` says
         what the data is used for, and `retires` the day from which on nothing more is answered; both are published.
         """
-        with self._curator.lock:
-            self._declare(
-                self._curator.catalog.with_population(
-                    name, budget=budget, neighbours=neighbours, purpose=purpose, retires=moment(retires=retires)
-                )
+        end = moment(retires=retires)
+        self._curator.change(
+            lambda catalog: catalog.with_population(
+                name, budget=budget, neighbours=neighbours, purpose=purpose, retires=end
             )
+        )
 
     def add_study(
         self,
@@ -71,14 +81,7 @@ class Database(Session):
         """
         held = None if reserve is None else as_share(reserve)
         study = Study(name, population, as_share(share), held, moment(start=start), moment(end=end), purpose)
-        with self._curator.lock:
-            self._declare(self._curator.catalog.with_study(study))
-
-    def _declare(self, catalog: Catalog) -> None:
-        """Open the accounts of a new catalog, and use it from now on."""
-        for account, terms in catalog.accounts().items():
-            self._curator.ledger.open(account, terms)
-        self._curator.catalog = catalog
+        self._curator.change(lambda catalog: catalog.with_study(study))
 
     def add_table(
         self,
@@ -103,44 +106,102 @@ class Database(Session):
         `rename={"hours": "hours-per-week"}` says what a column, unit or key is called in the source; `nulls` lists
         words of a CSV file that stand for no value, besides the empty field. Both hold for later versions too.
         """
-        self._curator.require_open()
-        with self._curator.lock:
-            catalog = self._curator.catalog.with_table(
-                name, columns=columns, population=population, unit=unit, most=most, public=public, size=size, keys=keys,
-                rename=rename, nulls=nulls,
-            )  # fmt: skip
-            self._curator.catalog = self._registered(catalog, name, source)
+        listed = [keys] if isinstance(keys, str) else list(keys)
+        words = [nulls] if isinstance(nulls, str) else list(nulls)
+        self._import(
+            name,
+            source,
+            lambda catalog: catalog.with_table(
+                name, columns=columns, population=population, unit=unit, most=most, public=public, size=size,
+                keys=listed, rename=rename, nulls=words,
+            ),
+        )  # fmt: skip
 
     def update_table(self, name: str, source: Any) -> None:
-        """Replace the rows of a table. People, budget and what was spent of it carry on.
+        """Replace the rows of a table, or import the first ones of a table that was declared in catalog.toml.
 
-        Tables whose path leads through it keep their owners until they are updated too.
+        People, budget and what was spent of it carry on. The declaration is the one in the catalog at this time. Tables
+        whose path leads through it cannot be asked until they are updated too.
         """
-        self._curator.require_open()
-        with self._curator.lock:
-            catalog = self._curator.catalog.with_version(name)
-            self._curator.catalog = self._registered(catalog, name, source)
+        self._import(name, source, lambda catalog: catalog)
 
-    def _registered(self, catalog: Catalog, name: str, source: Any) -> Catalog:
-        """The catalog after a table's rows were imported; a public table's figures are added."""
+    def _import(self, name: str, source: Any, declared: Callable[[Catalog], Catalog]) -> None:
+        """Import the rows of a table as its next version. It counts once the ledger knows it; what a crash leaves
+        behind before that is replaced by the next import."""
+        curator = self._curator
+        with curator.import_turn():
+            catalog = declared(curator.catalog)
+            curator.records.require_consistent(catalog)
+            version = curator.records.next_version(name)
+            table = replace(catalog.table(name), version=version, rows=None, repeats=())
+            counted = self._registered(table, source, catalog.reading(name))
+            above = curator.records.tables.get(parent(table) or "")
+            curator.change(declared, imported=Version.of(counted, parent=above.version if above else None))
+
+    def _registered(self, table: Table, source: Any, reading: Reading) -> Table:
+        """The table after its rows were imported; a public table's figures are added."""
         try:
-            self._curator.engine.register(catalog.table(name), source, reading=catalog.reading(name))
-            return catalog.with_figures(self._curator.engine.counted(catalog.table(name)))
+            self._curator.engine.register(table, source, reading=reading)
+            return self._curator.engine.counted(table)
         except DataMismatch as error:
             self.log.record("", OWNER, error)
             raise
+
+    def remove_table(self, name: str) -> None:
+        """Take a table out of the catalog, also out of grants. What was spent stays spent, and if a table of this name
+        is added again, it is a new version for the same people."""
+        self._curator.change(lambda catalog: catalog.without_table(name))
+
+    def draft_table(
+        self,
+        name: str,
+        *,
+        columns: Mapping[str, Domain | str],
+        population: str | None = None,
+        unit: str | None = None,
+        most: Most | None = None,
+        public: bool = False,
+        **more: Any,
+    ) -> tuple[str, ...]:
+        """Write a table into catalog.toml that the owner has still to fill in, and tell what is missing.
+
+        A column may be the name of a type, such as "Int", whose bounds are then written as "?", and so is whatever else
+        is not given; `more` are `size`, `keys`, `rename` and `nulls`. `update_table` imports the rows afterwards.
+        """
+        people = {"public": True} if public else draft_protection(population, unit, most)
+        listed = {each: draft_column(kind) for each, kind in columns.items()}
+        return self._curator.draft(name, {**people, **more, "columns": listed})
+
+    def partition(self, column: str, values: Iterable[Any]) -> None:
+        """Cut a population into blocks by a column that never changes for a unit: "visits.region", ["north", "south"].
+
+        A question about the units of one block alone is charged to that block, and the population has spent the most
+        that any block has. Units with another value, or none, are in no block. From now on an import in which a unit
+        has two of the values, or another one than it ever had, is refused. A partition is made once and never changes.
+        """
+        curator, listed = self._curator, [values] if isinstance(values, str) else list(values)
+        with curator.import_turn():
+            name, partition = blocks.partition_of(curator.catalog, column, listed)
+            catalog = curator.catalog.with_partition(name, partition)
+            people, table = catalog.population(name), catalog.table(partition.table)
+            try:
+                blocks.begin(people, table, curator.ledger, curator.engine)
+            except DataMismatch as error:
+                self.log.record("", OWNER, error)
+                raise
+            curator.change(lambda catalog: catalog.with_partition(name, partition))
 
     def grant(
         self,
         analyst: str,
         *,
         tables: Iterable[str],
-        share: Number = 1,
+        share: Number | None = None,
         study: str | None = None,
         most_epsilon: Number | None = None,
         rate: Rate | None = None,
         until: str | dt.date | None = None,
-        pays_for_replays: bool = False,
+        pays_for_replays: bool | None = None,
     ) -> None:
         """Let an analyst ask about tables, and spend at most a share ('25%') of their populations' budgets in all.
 
@@ -148,27 +209,52 @@ class Database(Session):
         analyst spends that study's quota too. `most_epsilon` limits one question, `rate=Rate(20, seconds=3600)` how
         often questions are charged, `until` is the day on which the grant ends. Answers that were bought before are
         free, unless the analyst `pays_for_replays` out of the quota.
+
+        Granting again adds tables; terms that are not mentioned stay as they were, and `revoke` ends all of them. The
+        first grant without a share allows the whole budget.
         """
         terms = {
             "study": study,
             "most_epsilon": None if most_epsilon is None else positive(most_epsilon=most_epsilon),
-            "rate": rate,
+            "rate": None if rate is None else of_kind(Rate, rate=rate),
             "until": moment(until=until),
             "pays_for_replays": pays_for_replays,
         }
-        with self._curator.lock:
-            self._declare(self._curator.catalog.with_grant(analyst, tables=tables, share=as_share(share), **terms))
+        stated = {name: value for name, value in terms.items() if value is not None}
+        part, listed = None if share is None else as_share(share), [tables] if isinstance(tables, str) else list(tables)
+        self._curator.change(lambda catalog: catalog.with_grant(analyst, tables=listed, share=part, **stated))
 
     def revoke(self, analyst: str) -> None:
-        """Take back what an analyst was granted. What was spent stays spent."""
-        with self._curator.lock:
-            self._declare(self._curator.catalog.without_grant(analyst))
+        """Take back what an analyst was granted, and end the tokens of that name. What was spent stays spent."""
+        holds = analyst in tokens.Tokens(self._curator.ledger).names()
+        if not holds or analyst in self._curator.catalog.grants:
+            self._curator.change(lambda catalog: catalog.without_grant(analyst))  # refuses a name that is not known
+        if holds:
+            tokens.revoke(self._curator.ledger, analyst)
+
+    def token(self, who: str, role: str = "analyst", days: int = 90) -> str:
+        """A new token for a server: shown this once, and kept nowhere but by its hash, in the ledger.
+
+        `role` is 'analyst', 'auditor' (reads the ledger, never data) or 'owner'.
+        """
+        return tokens.issue(self._curator.ledger, who, role=role, days=days)
+
+    def revoke_tokens(self, who: str) -> None:
+        """End all tokens that somebody holds, on every server, from its next request on."""
+        if who not in tokens.Tokens(self._curator.ledger).names():
+            raise InvalidParameter("who", who, allowed="somebody who holds a token")
+        tokens.revoke(self._curator.ledger, who)
 
     def as_analyst(self, name: str) -> Analyst:
         """The session of an analyst who was granted something."""
+        self._curator.refresh()
         if name not in self._curator.catalog.grants:
             raise InvalidParameter("analyst", name, allowed="somebody who was granted a table")
         return Analyst(self._curator, name)
+
+    def as_auditor(self) -> Auditor:
+        """A session that reads the ledger, and never data."""
+        return Auditor(self._curator)
 
     def close(self) -> None:
         """Let go of files; a database without a folder of its own is gone then. Also done at the end of a `with` block.
@@ -190,7 +276,15 @@ class Database(Session):
 
     def history(self) -> tuple[Receipt, ...]:
         """Every charge: who, when, which question, and how much of which account."""
-        return self._curator.ledger.history()
+        return self.as_auditor().history()
+
+    def verify(self) -> Findings:
+        """Recompute the ledger's chain and every balance from its entries alone; `.problems` lists what is wrong."""
+        return self.as_auditor().verify()
+
+    def study_card(self, name: str) -> StudyCard:
+        """All releases that were charged to a study, with totals. The questions are shown as they were asked."""
+        return study_card(self._curator.catalog, self._curator.ledger, self._curator.shelf, name)
 
     def _people(self) -> Mapping[str, Population]:
         return self._curator.catalog.populations
@@ -199,27 +293,45 @@ class Database(Session):
         return f"<Database with tables {', '.join(self._curator.catalog.tables) or '(none)'}>"
 
 
-def create(path: str | Path | None = None) -> Database:
-    """A new private database, in a new folder that holds the imported tables and that only this user can enter.
+def create(path: str | Path | None = None, *, mark: str | Path | None = None, ledger: str | None = None) -> Database:
+    """A new private database in a new folder that only this user can enter; later it is opened with `dl.open`.
 
-    Without a path the tables lie in a private temporary folder that is deleted at the end; if the process is killed,
-    the next one deletes it.
-    The ledger lives in memory for now, also where there is a folder: it ends with the process, and a folder that was
-    used is not opened again, because what was spent of its budgets would be forgotten.
+    The folder holds catalog.toml, which people read and may edit, the ledger and the imported tables. `ledger` is the
+    URL of a PostgreSQL database for the ledger instead. `mark` is a file or such a URL for the high-water mark, by
+    which a ledger that was restored from a backup is told; without it, it lies in the state folder of this user.
+
+    Without a path the tables lie in a private temporary folder that is deleted at the end, and the ledger in memory: it
+    ends with the process.
     """
+    if path is None:
+        if mark is not None or ledger is not None:
+            raise InvalidParameter("path", None, allowed="given where ledger or mark have a place")
+        log = OwnerLog()
+        return Database(Curator(Ledger.in_memory(), DuckDBEngine(log=log.remember), log))
+    place, book = folders.made(Path(path), mark=mark, ledger=ledger)
+    return _database(place, book)
+
+
+def open(path: str | Path, *, mark: str | Path | None = None) -> Database:  # noqa: A001 - dl.open, beside dl.create
+    """Go on with the database in a folder.
+
+    The ledger must be whole and the one that was used last, and catalog.toml must not contradict it: budgets and
+    neighbours never change. `mark` says where the high-water mark lies, if it was moved.
+    """
+    place, book = folders.opened(Path(path), mark=mark)
+    return _database(place, book)
+
+
+def _database(place: Folder, ledger: Ledger) -> Database:
     log = OwnerLog()
-    engine = DuckDBEngine(None if path is None else _new_folder(Path(path)), log=log.remember)
-    return Database(Curator(Ledger.in_memory(), engine, log))
-
-
-def _new_folder(folder: Path) -> Path:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidParameter(
-            "path",
-            str(folder),
-            allowed="a new or empty folder",
-            hint="The ledger of a folder is kept in memory and ends with its process; it cannot be opened again.",
-        )
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.chmod(0o700)
-    return folder
+    engine: DuckDBEngine | None = None
+    try:
+        engine = DuckDBEngine(place.path, log=log.remember)
+        curator = Curator(ledger, engine, log, place)
+        curator.refresh()
+    except BaseException:
+        ledger.close()
+        if engine:
+            engine.close()
+        raise
+    return Database(curator)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dalenius.accounting.allowance import Allowance, JointAllowance
 from dalenius.accounting.amounts import Amount
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.encoding import decoded, encoded
+from dalenius.curator.attempts import Attempts
+from dalenius.curator.deadlines import MOST_SECONDS, Deadline, TimedEntropy
 from dalenius.curator.ledger.accounts import Account, Charge, Rate, Receipt
 from dalenius.curator.ledger.ledger import Ledger
 from dalenius.curator.log import OwnerLog
+from dalenius.curator.requests import question_name, request_name
 from dalenius.engines.engine import Engine
 from dalenius.errors import NeighbourMismatch, WorkStopped
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.query.pricing.pricing import Priced
 from dalenius.query.pricing.releasing import Released
-from dalenius.query.questions import Question
 from dalenius.randomness.entropy import fresh_entropy
+
+
+def at_once(seconds: float) -> None:
+    """Store an answer as soon as it is there."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +54,42 @@ class Payer:
 
 
 @dataclass(frozen=True)
+class Request:
+    """What somebody wants done: a priced question, who pays, and how the answer is put together.
+
+    `form` says how the answer is shown, `key` names this attempt, `fresh` pays for a new draw where an equal request
+    was answered before; `tick` is called as time goes by.
+    """
+
+    priced: Priced
+    payer: Payer
+    finished: Callable[[Released, Receipt], Answer]
+    name: str
+    key: str | None
+    fresh: bool
+    tick: Callable[[float], object] | None
+
+
+@dataclass(frozen=True)
 class Door:
     """Where charges are made and exact values become noisy ones.
 
     Guarantee: no data is read before the ledger has taken the whole price; what fails afterwards, for whatever reason,
     stays charged and looks the same to whoever asked; an answer is stored before it is handed out. An equal request is
-    answered from the ledger, and so is a retry with the same key: the same bytes, for nothing.
+    answered from the ledger, and so is a retry with the same key: the same bytes, for nothing. Equal requests at the
+    same time, and retries while the first attempt still runs, wait for it where it is in this process; a retry in
+    another process is told `WorkStopped` until the answer is stored, and draws nothing.
     Textbook: S18.8.
     """
 
     ledger: Ledger
     engine: Engine
     log: OwnerLog
+    attempts: Attempts = field(default_factory=Attempts)
+    seconds: float = MOST_SECONDS
+    """How long one question may take, all passes and the noise together."""
+    settle: Callable[[float], object] = at_once
+    """Called before an answer is stored, with the seconds since its charge; a server waits for its grid."""
 
     def answer(
         self,
@@ -67,96 +97,97 @@ class Door:
         payer: Payer,
         finished: Callable[[Released, Receipt], Answer],
         *,
-        form: str = "",
+        form: object = (),
         key: str | None = None,
         fresh: bool = False,
         tick: Callable[[float], object] | None = None,
     ) -> Answer:
         """Charge and answer; `finished` puts what was released and its receipt together.
 
-        `form` says how the answer is shown, `key` names this attempt, `fresh` pays for a new draw where an equal
-        request was answered before. Raises `BudgetExceeded` and charges nothing, or charges and raises `WorkStopped`;
-        an interrupt by the keyboard stays one, with the same text. `tick` is called as time goes by.
+        Raises `BudgetExceeded` and charges nothing, or charges and raises `WorkStopped`; an interrupt by the keyboard
+        stays one, with the same text. Whoever pays must be entitled to ask the question: that is not looked at here.
         """
         payer.require_one_relation()
         for step in priced.passes:
             self.engine.spelled(step)  # refuses what cannot run, while it costs nothing
-        request = request_name(priced, form)
-        if not fresh:
-            replayed = self._replayed(request, priced, payer)
-            if replayed:
-                return replayed
-        receipt = self.ledger.reserve(
-            payer.charges(priced.charge),
-            question=digest(priced.question),
-            who=payer.who,
-            request=request,
-            key=key,
-            rate=payer.rate,
-        )
-        return self._repeated(receipt) if receipt.repeated else self._paid(priced, payer, receipt, finished, tick)
+        request = Request(priced, payer, finished, request_name(priced, form), key, fresh, tick)
+        # The key first and always in this order, so that no two wait for each other.
+        with (
+            self.attempts.alone(key and (payer.who, key)),
+            self.attempts.alone(None if fresh else request.name),
+        ):
+            known = self._known(request)
+            return self._bought(request) if known is None else known  # an answer may have no rows and count as false
 
-    def _replayed(self, request: str, priced: Priced, payer: Payer) -> Answer | None:
-        """The stored answer to an equal request, by whomever it was bought."""
-        receipt = self.ledger.answered(request)
+    def _known(self, request: Request) -> Answer | None:
+        """The stored answer to an earlier attempt with the same key, or to an equal request by whomever."""
+        payer = request.payer
+        earlier = self.ledger.attempted(payer.who, request.key, request.name)
+        if earlier and (answer := self._stored(earlier)) is not None:
+            return answer
+        receipt = None if request.fresh else self.ledger.answered(request.name)
         if receipt is None:
             return None
         if payer.pays_for_replays:
-            self.ledger.read(receipt, payer.charges(priced.charge), who=payer.who)
-        return self._stored(receipt.id)
+            self.ledger.read(receipt, payer.charges(request.priced.charge), who=payer.who)
+        return self._stored(receipt)
+
+    def _bought(self, request: Request) -> Answer:
+        receipt = self.ledger.reserve(
+            request.payer.charges(request.priced.charge),
+            question=question_name(request.priced.question),
+            who=request.payer.who,
+            request=request.name,
+            key=request.key,
+            rate=request.payer.rate,
+        )
+        return self._repeated(receipt) if receipt.repeated else self._paid(request, receipt)
 
     def _repeated(self, receipt: Receipt) -> Answer:
         """What an earlier attempt with the same key gave. Without an answer it stays without one: to draw again would
         sell two draws for one price."""
-        answer = self._stored(receipt.id)
+        answer = self._stored(receipt)
         if answer is None:
             raise WorkStopped
         return answer
 
-    def _stored(self, receipt: str) -> Answer | None:
-        body = self.ledger.answer(receipt)
-        return None if body is None else decoded(body)
+    def _stored(self, receipt: Receipt) -> Answer | None:
+        body = self.ledger.answer(receipt.id)
+        return None if body is None else replace(decoded(body), replayed=True)
 
-    def _paid(
-        self,
-        priced: Priced,
-        payer: Payer,
-        receipt: Receipt,
-        finished: Callable[[Released, Receipt], Answer],
-        tick: Callable[[float], object] | None,
-    ) -> Answer:
+    def _paid(self, request: Request, receipt: Receipt) -> Answer:
+        charged = time.monotonic()
         failed: BaseException | None = None
         try:
-            with allowance(priced, payer.neighbours) as paid:
-                answer = finished(measured(priced, self.engine, paid, tick), receipt)
+            deadline, priced = Deadline.after(self.seconds), request.priced
+            with allowance(priced, request.payer.neighbours) as paid:
+                answer = request.finished(measured(priced, self.engine, paid, deadline, request.tick), receipt)
+            self.settle(time.monotonic() - charged)  # others too can see when it is stored
             self.ledger.store(receipt, encoded(answer))
             return answer
         except BaseException as error:
             failed = error
         # Out of the handler, so that neither the error nor its text travels along: both can depend on rows.
-        self.log.record(receipt.id, payer.who, failed)
+        self.log.record(receipt.id, request.payer.who, failed)
         raise KeyboardInterrupt(str(WorkStopped())) if isinstance(failed, KeyboardInterrupt) else WorkStopped
 
 
 def measured(
-    priced: Priced, engine: Engine, paid: Allowance, tick: Callable[[float], object] | None = None
+    priced: Priced,
+    engine: Engine,
+    paid: Allowance,
+    deadline: Deadline | None = None,
+    tick: Callable[[float], object] | None = None,
 ) -> Released:
-    """Run the passes, and measure everything at the expense of `paid`."""
-    exact = [engine.run(step, tick=tick) for step in priced.passes]
-    return priced.run(exact, paid, fresh_entropy())
+    """Run the passes, and measure everything at the expense of `paid`, before the deadline."""
+    ends = deadline or Deadline.after(MOST_SECONDS)
+    exact = [engine.run(step, seconds=ends.left(), tick=tick) for step in priced.passes]
+    released = priced.run(exact, paid, TimedEntropy(fresh_entropy(), ends))
+    ends.left()
+    return released
 
 
 def allowance(priced: Priced, neighbours: Mapping[str, Neighbours]) -> Allowance:
     """What a price allows to draw, from every population that it was charged to."""
     parts = [Allowance(amount, neighbours=neighbours[name]) for name, amount in priced.charge.items()]
     return parts[0] if len(parts) == 1 else JointAllowance(*parts)
-
-
-def digest(question: Question) -> str:
-    """A name for a bound question: equal questions about equal versions of tables have equal names."""
-    return hashlib.sha256(repr(question).encode()).hexdigest()
-
-
-def request_name(priced: Priced, form: str = "") -> str:
-    """A name for a question at a price and in a form: equal names are answered alike."""
-    return hashlib.sha256(repr((priced.question, priced.steps, priced.level, form)).encode()).hexdigest()

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+from dalenius.curator import replays
+from dalenius.curator.answers.answers import Answer
 from dalenius.curator.asking.asking import Asked
+from dalenius.curator.cards.cards import Card
 from dalenius.curator.catalog import Population
 from dalenius.curator.curator import Asker, Balance, Curator, balance
+from dalenius.curator.registry.registry import Registry, registry
+from dalenius.curator.shelf import Replay
+from dalenius.errors import UnknownName
 from dalenius.privacy.numbers import of_kind
 from dalenius.query.binding.binder import bind
 from dalenius.query.frames.frames import Frame
 from dalenius.query.sql.reader import read
+from dalenius.query.syntax.rendering import query_text
 from dalenius.query.syntax.syntax import Query
 from dalenius.query.tables import Most, Table, Via
 from dalenius.query.types import Domain
@@ -31,19 +38,30 @@ class Session:
 
     def table(self, name: str) -> Frame:
         """A table to ask about in Python: .where(...).group_by(...).agg(...)."""
+        self._asker.refresh()
         return Frame(self._asker.table(name).name, ask=self._asked)
 
     def _asked(self, query: Query, most: Most | None = None) -> Asked:
         limit = None if most is None else of_kind(Most, most=most)
-        return Asked(bind(query, self._asker.tables(), most=limit), self._asker)
+        self._asker.refresh()
+        try:
+            return Asked(bind(query, self._asker.tables(), most=limit), self._asker, query_text(query))
+        except UnknownName as unknown:
+            if unknown.kind == "table":
+                self._asker.table(unknown.name)  # says so where it is known and its rows are not there
+            raise
 
     def tables(self) -> dict[str, str]:
-        """The tables that may be asked about, and whom each protects."""
+        """The tables that may be asked about, and whom each protects; of others, why they cannot be asked for now."""
+        self._asker.refresh()
         known = self._asker.tables()
-        return {name: described(table, known) for name, table in known.items()}
+        told = {name: described(table, known) for name, table in known.items()}
+        names = self._curator.catalog.named_for(self._asker.analyst)
+        return {name: told.get(name) or f"cannot be asked: {self._asker.why_not(name)}" for name in names}
 
     def columns(self, table: str) -> dict[str, str]:
         """The declared columns of a table. They are what the owner wrote down, and say nothing about the rows."""
+        self._asker.refresh()
         return {name: _domain_text(domain) for name, domain in self._asker.table(table).columns}
 
     def left(self) -> dict[str, Balance]:
@@ -54,7 +72,30 @@ class Session:
         """What was spent of each population's budget: by this analyst, or by everybody for the owner."""
         return self._balances(left=False)
 
+    def replays(self) -> tuple[Replay, ...]:
+        """The answers that can be had again at no cost to anybody's privacy, by whomever they were bought: what was
+        asked, the receipt, when, and the price then. Questions are shown as they were asked, constants included."""
+        self._asker.refresh()
+        return replays.replays(self._asker)
+
+    def replay(self, receipt: str) -> Answer:
+        """An answer that was bought before, byte for byte."""
+        self._asker.refresh()
+        return replays.replay(self._asker, receipt)
+
+    def card(self, receipt: str) -> Card:
+        """The release card of an answer that was bought before."""
+        self._asker.refresh()
+        return replays.card(self._asker, receipt)
+
+    def registry(self) -> Registry:
+        """What each population is used for, what was spent of its budget, how fast, and until when it lasts. It can be
+        published: it depends on nothing private, and names no analyst."""
+        self._asker.refresh()
+        return registry(self._curator.catalog, self._curator.ledger, self._curator.spending)
+
     def _balances(self, *, left: bool) -> dict[str, Balance]:
+        self._asker.refresh()
         amount = self._asker.left if left else self._asker.spent
         return {name: balance(each, amount(name), left=left) for name, each in self._people().items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ from dalenius.privacy.exact import Exact
 from dalenius.query.cells import Cells
 from dalenius.query.plan.passes import Pass
 from dalenius.query.tables import Table
+from dalenius.query.types import Code
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,15 @@ class Reading:
 
     rename: tuple[tuple[str, str], ...] = ()
     nulls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Divided:
+    """A partition that the engine keeps watch over: by which column of which table, and the last version looked at."""
+
+    table: str
+    column: str
+    version: int
 
 
 AS_DECLARED = Reading()
@@ -41,6 +51,23 @@ class Engine(Protocol):
     def counted(self, table: Table) -> Table:
         """A public table that was registered, with its figures: how many rows it has, and how often the most frequent
         value of each column occurs. A private table is given back as it is, and nothing is counted."""
+
+    def hold(self, tables: Iterable[Table]) -> None:
+        """Take over which versions of tables count; an import replaces what was left behind of any other."""
+
+    def missing(self, tables: Iterable[Table]) -> list[str]:
+        """The names of those tables whose rows are not there in their version."""
+
+    def divide(self, table: Table, column: str, values: Sequence[Code]) -> None:
+        """Partition the units of a table's population by these values of a column, beginning with its present rows.
+
+        Guarantee: from now on, over all versions of the table, no unit ever has two of the values; what would give it
+        a second one raises `DataMismatch` and keeps nothing. An earlier partition of the population is forgotten, so
+        call it only while nothing was charged to a block.
+        """
+
+    def divided(self) -> Mapping[str, Divided]:
+        """The partitions that are kept watch over, by their populations."""
 
     def spelled(self, step: Pass) -> str:
         """The exact text that the engine runs. Raises `QueryRefused` for what it cannot run without overflow, so

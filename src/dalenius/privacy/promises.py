@@ -39,15 +39,15 @@ class Statement:
         return "\n".join(line for title, items in lists for line in (f"{title}:", *(f"- {item}" for item in items)))
 
 
-def statement(loss: Loss, neighbours: Neighbours | None) -> Statement:
-    """The statement to publish beside a release with this loss.
+def statement(loss: Loss, neighbours: Neighbours | None, *, thing: str = "") -> Statement:
+    """The statement to publish beside a release with this loss; `thing` says what is protected, in other words.
 
     Reference: Dwork & Roth 2014, Sections 2.3.1, 2.3.2 and 3.5.4 (weak quantification).
     Textbook: S1.13.
     """
     relation = stated(neighbours)
-    thing = _THINGS[relation.protects]
-    change = f"what {thing} says" if isinstance(relation, Replace) else f"whether {thing} is in the data"
+    named = thing or _THINGS[relation.protects]
+    change = f"what {named} says" if isinstance(relation, Replace) else f"whether {named} is in the data"
     return Statement(
         promised=(
             f"{_bound(loss, change)} ({loss}, neighbours by {relation}).",

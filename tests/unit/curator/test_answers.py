@@ -20,6 +20,7 @@ from dalenius.curator.answers import extras
 from dalenius.curator.answers.answers import BARS_COVER_NOISE, KEYS_LEFT_OUT, Answer
 from dalenius.curator.answers.columns import Column
 from dalenius.errors import InvalidParameter, MissingExtra
+from dalenius.query.estimates.kinds import of_domain
 from dalenius.query.estimates.postprocess import Shaped
 from dalenius.query.types import Bool, Category, Date, Domain, Int, Real, Text, Timestamp
 
@@ -29,16 +30,17 @@ HOSTILE = ["<script>alert('x')</script>", "=1+1", "+1", "-1", "@SUM(A1)", "\tx",
 
 def answer(*columns: Column, **facts: Any) -> Answer:
     return Answer(
-        columns
-        or (Column("city", ("Oslo", "Bergen", None), None, CITY), Column("visits", (1234, 56, -7), (31, 31, 31))),
+        columns or (key("city", ("Oslo", "Bergen", None), CITY), Column("visits", (1234, 56, -7), (31, 31, 31))),
         **facts,
     )
 
 
+def key(name: str, values: Any, domain: Domain | None) -> Column:
+    return Column(name, tuple(values), None, None if domain is None else of_domain(domain), is_key=True)
+
+
 def keyed(values: list[Any], domain: Domain) -> Answer:
-    return answer(
-        Column("key", tuple(values), None, domain), Column("n", tuple(range(len(values))), (3,) * len(values))
-    )
+    return answer(key("key", values, domain), Column("n", tuple(range(len(values))), (3,) * len(values)))
 
 
 def test_a_table_in_a_terminal_is_aligned_and_says_what_it_cost() -> None:
@@ -97,7 +99,7 @@ class Tags(HTMLParser):
 def test_cells_titles_and_facts_are_never_markup() -> None:
     payload = '"><img src=x onerror=alert(1)>'
     page = answer(
-        Column(payload, (payload, "<b>"), None, Text()),
+        key(payload, (payload, "<b>"), Text()),
         Column("n", (1, 2), (3, 3)),
         charge=payload, left=payload, receipt=payload, notes=(payload,),
     )._repr_html_()  # fmt: skip
@@ -154,7 +156,7 @@ def test_csv_is_written_where_told(tmp_path: Path) -> None:
 def test_arrow_types_follow_the_domain_or_the_values(
     values: list[Any], domain: Domain | None, kind: pa.DataType
 ) -> None:
-    table = answer(Column("x", tuple(values), None, domain)).to_arrow()
+    table = answer(key("x", values, domain)).to_arrow()
     assert table.schema.field("x").type == kind
     assert table.num_rows == len(values)
 
@@ -224,12 +226,12 @@ def test_any_keys_can_be_drawn(values: list[Any], domain: Domain) -> None:
 
 def test_unknown_values_and_bars_are_left_out_of_a_chart() -> None:
     column = Column("mean", (1.5, None, 7.0), (0.1, None, None))
-    assert answer(Column("city", ("a", "b", "c"), None, CITY), column).plot().svg
+    assert answer(key("city", ("a", "b", "c"), CITY), column).plot().svg
 
 
 def test_a_table_without_numbers_cannot_be_drawn() -> None:
     with pytest.raises(InvalidParameter, match="numeric column"):
-        answer(Column("city", ("Oslo",), None, CITY)).plot()
+        answer(key("city", ("Oslo",), CITY)).plot()
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
-"""The door: charge first, one opaque failure afterwards, and the charge stays."""
+"""The door: charge first, one opaque failure afterwards, and the charge stays; one draw for one price."""
 
 from __future__ import annotations
 
+import threading
+import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -10,14 +13,28 @@ from typing import Any
 import pytest
 
 from dalenius.accounting.amounts import Amount
+from dalenius.curator.answers.answers import Answer
+from dalenius.curator.answers.columns import Column
+from dalenius.curator.answers.encoding import encoded
 from dalenius.curator.door import Door, Payer, allowance, measured
-from dalenius.curator.ledger import Account, MemoryLedger
+from dalenius.curator.ledger.accounts import Account, Rate, Terms
+from dalenius.curator.ledger.ledger import Ledger, new_name, prepare
+from dalenius.curator.ledger.stores import SQLiteStore
 from dalenius.curator.log import OwnerLog
-from dalenius.errors import BudgetExceeded, NeighbourMismatch, QueryRefused, WorkStopped
+from dalenius.errors import (
+    AccessDenied,
+    BudgetExceeded,
+    InvalidParameter,
+    NeighbourMismatch,
+    QueryRefused,
+    TooOften,
+    WorkStopped,
+)
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove, Replace
 
 PATIENTS, DOCTORS = Account(("patients",)), Account(("doctors",))
+ANA, BEN = Account(("patients", "ana")), Account(("patients", "ben"))
 CANARY = "canary-4711"
 
 
@@ -28,44 +45,54 @@ class Priced:
     charge: dict[str, Amount]
     events: list[str]
     question: str = "question"
+    steps: tuple[str, ...] = ("step",)
+    level: Fraction = Fraction(19, 20)
     passes: tuple[str, ...] = ("pass 1", "pass 2")
     draws: Fraction = Fraction(1, 100)
+    words: int = 1
 
-    def run(self, results: list[str], allowance: Any, entropy: Any) -> str:
+    def run(self, results: list[str], allowance: Any, entropy: Any) -> int:
         allowance.draw(PureDP(self.draws))
         self.events.append(f"measured with {type(allowance).__name__}")
-        return "released"
+        word = 0
+        for _ in range(self.words):
+            word = entropy.word()
+        return word
 
 
 @dataclass
 class Engine:
     events: list[str]
     error: BaseException | None = None
+    seconds: float = 0
+    limits: list[float] = field(default_factory=list)
 
     def spelled(self, step: str) -> str:
         if step == "too wide":
             raise QueryRefused(step, rule="it does not fit", instead="Ask for less.")
         return f"SELECT {step}"
 
-    def run(self, step: str, *, tick: object = None) -> str:
+    def run(self, step: str, *, seconds: float, tick: object = None) -> str:
         self.events.append(f"ran {step}")
+        self.limits.append(seconds)
+        time.sleep(self.seconds)
         if self.error:
             raise self.error
         return "exact"
 
 
-@dataclass
-class Loudly(MemoryLedger):
+class Loudly(Ledger):
     """A ledger that tells what happens to it."""
 
-    events: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        super().__init__()
+    def __init__(self, events: list[str]) -> None:
+        self.events, store = events, SQLiteStore()
+        prepare(store)
+        super().__init__(store)
+        self.begin(new_name())
 
     def reserve(self, charges: Any, **facts: Any) -> Any:
         receipt = super().reserve(charges, **facts)
-        self.events.append("charged")
+        self.events += [] if receipt.repeated else ["charged"]
         return receipt
 
     def store(self, receipt: Any, answer: Any) -> None:
@@ -84,33 +111,40 @@ class World:
 
     def __post_init__(self) -> None:
         self.ledger = Loudly(self.events)
-        for account in (PATIENTS, DOCTORS):
-            self.ledger.open(account, amount("1"))
-        self.door = Door(self.ledger, Engine(self.events, self.error), OwnerLog())  # type: ignore[arg-type]
+        for account in (PATIENTS, DOCTORS, ANA, BEN):
+            self.ledger.open(account, Terms(amount("1")))
+        self.engine = Engine(self.events, self.error)
+        self.door = Door(self.ledger, self.engine, OwnerLog())  # type: ignore[arg-type]
 
-    def ask(self, *, doctors: Any = None, **changes: Any) -> Any:
+    def ask(
+        self, *, doctors: Any = None, key: str | None = None, fresh: bool = False, form: object = (), who: str = "ana",
+        pays: bool = False, rate: Rate | None = None, finish: Any = None, **changes: Any,
+    ) -> Answer:  # fmt: skip
         charge = {"patients": amount("0.1")} | ({"doctors": amount("0.1")} if doctors else {})
-        accounts = {"patients": PATIENTS, "doctors": DOCTORS}
+        accounts = {"patients": Account(("patients", who)), "doctors": DOCTORS}
         relations = {"patients": AddRemove()} | ({"doctors": doctors} if doctors else {})
-        price = Priced(**{"charge": charge, "events": self.events, **changes})
-        return self.door.answer(price, Payer("ana", accounts, relations), lambda table, receipt: (table, receipt.id))  # type: ignore[arg-type, return-value]
+        price: Any = Priced(**{"charge": charge, "events": self.events, **changes})
+        payer = Payer(who, accounts, relations, rate=rate, pays_for_replays=pays)
+        return self.door.answer(price, payer, finish or finished, form=form, key=key, fresh=fresh)
+
+
+def finished(released: Any, receipt: Any) -> Answer:
+    return Answer((Column("n", (released,)),), receipt=receipt.id)
 
 
 def test_the_charge_comes_first_and_the_answer_is_stored_before_it_is_given() -> None:
     world = World()
-    table, receipt = world.ask()
+    answer = world.ask()
     assert world.events == ["charged", "ran pass 1", "ran pass 2", "measured with Allowance", "stored"]
-    assert table == "released"
-    assert world.ledger.answer(receipt) == (table, receipt)
+    assert world.ledger.answer(answer.receipt) == encoded(answer)
 
 
 class AnswersFirst(Door):
     """Planted bug: it reads the data, and charges afterwards."""
 
-    def answer(self, priced: Any, payer: Any, finished: Any) -> Any:
+    def answer(self, priced: Any, payer: Any, finished: Any, **facts: Any) -> Any:
         shaped = measured(priced, self.engine, allowance(priced, payer.neighbours))
-        charges = {payer.accounts[name]: amount for name, amount in priced.charge.items()}
-        return finished(shaped, self.ledger.reserve(charges, question="", who=payer.who))
+        return finished(shaped, self.ledger.reserve(payer.charges(priced.charge), question="", who=payer.who))
 
 
 def test_the_test_above_notices_a_door_that_charges_afterwards() -> None:
@@ -211,4 +245,204 @@ def test_a_failure_while_storing_gives_no_answer() -> None:
     world.ledger.store = lambda receipt, answer: 1 / 0  # type: ignore[method-assign, assignment, return-value]
     with pytest.raises(WorkStopped):
         world.ask()
+    assert world.ledger.spent(PATIENTS) == amount("0.1")
+
+
+# ---- replays
+
+
+def draws(world: World) -> int:
+    return sum(event.startswith("measured") for event in world.events)
+
+
+def test_an_equal_request_by_anybody_is_replayed_byte_for_byte_and_free() -> None:
+    world = World()
+    bought, again, by_other = world.ask(), world.ask(), world.ask(who="ben")
+    assert encoded(bought) == encoded(again) == encoded(by_other) == world.ledger.answer(bought.receipt)
+    assert [bought.replayed, again.replayed, by_other.replayed] == [False, True, True]
+    assert draws(world) == 1
+    assert world.ledger.spent(PATIENTS) == amount("0.1")
+    assert not world.ledger.spent(BEN)
+
+
+def test_an_answer_without_rows_is_replayed_too() -> None:
+    world = World()
+    empty = lambda released, receipt: Answer((Column("n", ()),), receipt=receipt.id)  # noqa: E731
+    for key in (None, None, "k", "k"):
+        assert not world.ask(finish=empty, key=key)
+    assert draws(world) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"question": "another"}, {"steps": ("dearer",)}, {"level": Fraction(9, 10)}, {"form": (True, 2)}],
+    ids=lambda change: next(iter(change)),
+)
+def test_whatever_changes_the_answer_makes_another_request(change: dict[str, Any]) -> None:
+    world = World()
+    world.ask()
+    world.ask(**change)
+    assert draws(world) == 2
+
+
+def test_a_fresh_draw_is_paid_for_and_leaves_the_first_answer_to_replays() -> None:
+    world = World()
+    first, fresh, replayed = world.ask(), world.ask(fresh=True), world.ask()
+    assert draws(world) == 2
+    assert world.ledger.spent(PATIENTS) == amount("0.2")
+    assert encoded(fresh) != encoded(first) == encoded(replayed)
+
+
+def test_a_replay_that_the_reader_pays_for_charges_the_quota_alone() -> None:
+    world = World()
+    world.ask()
+    world.ask(who="ben", pays=True)
+    assert world.ledger.spent(BEN) == world.ledger.spent(PATIENTS) == amount("0.1")
+    assert [entry.kind for entry in world.ledger.entries()][-1] == "read"
+
+
+def test_a_reader_who_pays_and_has_too_little_gets_nothing() -> None:
+    world = World()
+    world.ask()
+    world.ledger.open(BEN, Terms(amount("0.05")))
+    with pytest.raises(BudgetExceeded):
+        world.ask(who="ben", pays=True)
+
+
+def test_a_rate_counts_charges_and_not_replays() -> None:
+    world, rate = World(), Rate(1, seconds=3600)
+    for _ in range(3):
+        world.ask(rate=rate)
+    with pytest.raises(TooOften):
+        world.ask(question="another", rate=rate)
+
+
+# ---- keys
+
+
+def test_a_retry_with_the_same_key_charges_once_and_gives_the_same_bytes() -> None:
+    world = World()
+    answers = [world.ask(key="k", fresh=fresh) for fresh in (True, True, False)]
+    assert len({encoded(answer) for answer in answers}) == draws(world) == 1
+    assert world.ledger.spent(PATIENTS) == amount("0.1")
+
+
+def test_a_key_belongs_to_one_question_of_one_asker() -> None:
+    world = World()
+    world.ask(question="another")
+    world.ask(key="k")
+    with pytest.raises(InvalidParameter, match="another question"):
+        world.ask(key="k", question="another")  # although its answer could be replayed
+    world.ask(key="k", who="ben", question="a third")
+    assert draws(world) == 3
+
+
+def test_twenty_threads_with_one_key_get_one_draw() -> None:
+    world, gate = World(), threading.Barrier(20)
+    world.engine.seconds = 0.02
+
+    def retry(_: int) -> str:
+        gate.wait()
+        return encoded(world.ask(key="k", fresh=True))
+
+    with ThreadPoolExecutor(20) as threads:
+        assert len(set(threads.map(retry, range(20)))) == 1
+    assert draws(world) == 1
+    assert world.ledger.spent(PATIENTS) == amount("0.1")
+
+
+def test_twenty_equal_requests_at_once_get_one_draw() -> None:
+    world = World()
+    world.engine.seconds = 0.02
+    with ThreadPoolExecutor(20) as threads:
+        bodies = set(threads.map(lambda number: encoded(world.ask(who="ana" if number % 2 else "ben")), range(20)))
+    assert len(bodies) == draws(world) == 1
+
+
+def test_the_tests_above_notice_a_door_that_waits_for_nobody() -> None:
+    """Planted bug: attempts of its own for every call."""
+    world, gate = World(), threading.Barrier(8)
+    world.engine.seconds = 0.05
+
+    def ask(_: int) -> None:
+        gate.wait()
+        Door(world.ledger, world.door.engine, world.door.log).answer(
+            Priced({"patients": amount("0.1")}, world.events),  # type: ignore[arg-type]
+            Payer("ana", {"patients": ANA}, {"patients": AddRemove()}), finished,
+        )  # fmt: skip
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(ask, range(8)))
+    assert draws(world) > 1
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_key_whose_first_attempt_died_after_the_charge_stops_and_draws_nothing_again(fresh: bool) -> None:
+    world = World(ValueError(CANARY))
+    for _ in range(3):
+        with pytest.raises(WorkStopped):
+            world.ask(key="k", fresh=fresh)
+        world.engine.error = None
+    assert draws(world) == 0
+    assert world.events.count("charged") == 1
+    world.ask(key="k2", fresh=fresh)
+    assert draws(world) == 1
+
+
+def test_where_somebody_else_has_bought_it_meanwhile_a_dead_attempt_is_given_that_answer() -> None:
+    world = World(ValueError(CANARY))
+    with pytest.raises(WorkStopped):
+        world.ask(key="k")
+    world.engine.error = None
+    bought = world.ask(who="ben")
+    assert encoded(world.ask(key="k")) == encoded(bought)
+    with pytest.raises(WorkStopped):
+        world.ask(key="k", fresh=True)
+
+
+def test_another_process_with_the_same_key_is_told_that_there_is_no_answer_and_draws_nothing() -> None:
+    world, other = World(), World()
+    started, go = threading.Event(), threading.Event()
+    world.engine.run = lambda step, **_: (started.set(), go.wait(10))  # type: ignore[method-assign, assignment, return-value]
+    elsewhere = Door(world.ledger, other.engine, OwnerLog())  # type: ignore[arg-type]
+    price: Any = Priced({"patients": amount("0.1")}, other.events)
+    payer = Payer("ana", {"patients": ANA}, {"patients": AddRemove()})
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(world.ask, key="k")
+        assert started.wait(10)
+        with pytest.raises(WorkStopped):
+            elsewhere.answer(price, payer, finished, key="k")
+        go.set()
+        answer = first.result(10)
+    assert other.events == []
+    assert encoded(elsewhere.answer(price, payer, finished, key="k")) == encoded(answer)
+
+
+def test_an_account_that_is_closed_is_refused_before_anything_is_read() -> None:
+    world = World()
+    world.ledger.open(ANA, Terms(amount("1"), end=world.ledger.now()))
+    with pytest.raises(AccessDenied):
+        world.ask()
+    assert world.events == []
+
+
+# ---- deadlines
+
+
+def test_all_passes_and_the_noise_share_one_deadline() -> None:
+    world = World()
+    world.engine.seconds = 0.03
+    world.ask()
+    first, second = world.engine.limits
+    assert second <= first - 0.03
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.03, 1), (0.01, 10**9)], ids=["passes", "noise"])
+def test_work_that_takes_longer_in_all_is_stopped_and_stays_charged(seconds: float, words: int) -> None:
+    world = World()
+    world.engine.seconds = seconds
+    world.door = Door(world.ledger, world.door.engine, world.door.log, seconds=0.05)
+    with pytest.raises(WorkStopped):
+        world.ask(words=words)
+    assert "stored" not in world.events
     assert world.ledger.spent(PATIENTS) == amount("0.1")

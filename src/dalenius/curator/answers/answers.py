@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from dalenius.curator.answers.charts import Chart, chart
 from dalenius.curator.answers.columns import Column
-from dalenius.curator.answers.displays import html_table, text_table
+from dalenius.curator.answers.displays import harmless, html_table, text_table
 from dalenius.curator.answers.extras import optional
+from dalenius.curator.cards.cards import Card
 from dalenius.query.estimates.estimates import LEVEL
 from dalenius.query.estimates.kinds import of_domain
 from dalenius.query.estimates.postprocess import Shaped
@@ -26,8 +27,6 @@ BARS_COVER_NOISE = (
 )
 KEYS_LEFT_OUT = "Keys that too few units have are not shown; which keys were left out stays unknown."
 
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠")
-
 
 @dataclass(frozen=True, repr=False)
 class Answer:
@@ -35,6 +34,7 @@ class Answer:
     `level`; where nothing can be said about the error, the bar is NULL.
 
     Rows are dicts, by iteration; `to_arrow`, `to_pandas`, `to_polars`, `to_dict` and `to_csv` give the whole table.
+    `card` says what was released, at which loss and with which promise; a rehearsal releases nothing and has none.
     """
 
     columns: tuple[Column, ...]
@@ -44,6 +44,9 @@ class Answer:
     receipt: str = ""
     derivation: str = field(default="", compare=False)
     notes: tuple[str, ...] = (BARS_COVER_NOISE,)
+    card: Card | None = None
+    replayed: bool = field(default=False, compare=False)
+    """Whether it was bought before and comes from the ledger, at no cost to the population."""
 
     @classmethod
     def from_shaped(cls, shaped: Shaped, **facts: Any) -> Self:
@@ -55,6 +58,11 @@ class Answer:
             for name, values, errors, kind, domain in parts
         ]
         return cls(tuple(columns), **facts)
+
+    @property
+    def asked(self) -> str:
+        """The question that it answers, as SQL."""
+        return self.card.asked if self.card else ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,8 +111,8 @@ class Answer:
         """
         table, out = self.to_dict(), io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([_harmless(title) for title in table])
-        writer.writerows([_harmless(cell) for cell in row] for row in zip(*table.values(), strict=True))
+        writer.writerow([harmless(title) for title in table])
+        writer.writerows([harmless(cell) for cell in row] for row in zip(*table.values(), strict=True))
         if path is not None:
             Path(path).write_text(out.getvalue(), encoding="utf-8")
         return out.getvalue()
@@ -129,7 +137,8 @@ class Answer:
 
     def _footer(self) -> list[str]:
         facts = [f"± at {percent(self.level)}"]
-        facts += [f"{label} {text}" for label, text in (("charged", self.charge), ("left", self.left)) if text]
+        charged = "replayed, charged before:" if self.replayed else "charged"
+        facts += [f"{label} {text}" for label, text in ((charged, self.charge), ("left", self.left)) if text]
         facts += [f"receipt {self.receipt}"] if self.receipt else []
         return [" · ".join(facts), *self.notes]
 
@@ -149,7 +158,3 @@ def _different(names: Sequence[str]) -> list[str]:
             title = f"{name} ({count})"
         made.append(title)
     return made
-
-
-def _harmless(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

@@ -14,6 +14,7 @@ from dalenius.curator.answers.columns import Column
 MOST_ROWS = 40
 _LONGEST = 60
 _MOST_DECIMALS = 12
+_FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def text_table(columns: Sequence[Column], *, footer: Sequence[str]) -> str:
@@ -78,6 +79,11 @@ def visible(text: str) -> str:
     """The text on one line, without control characters (a terminal would obey them), and not too long."""
     line = "".join(letter if letter.isprintable() else "�" for letter in text)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def harmless(cell: Any) -> Any:
+    """A cell for a spreadsheet: a text that it would run as a formula gets an apostrophe in front."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def width(text: str) -> int:

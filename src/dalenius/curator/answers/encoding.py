@@ -1,23 +1,33 @@
-"""Answers as text: what a ledger stores, a server sends and a client reads. Reading gives back an equal answer."""
+"""Answers as text: what a ledger stores, a server sends and a client reads. Reading gives back an equal answer.
+
+The text is JSON. What JSON has no word for is an object with one name, its type: {"date": "2024-01-31"}.
+"""
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-from collections.abc import Callable, Mapping
-from decimal import Decimal
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
-from dalenius.query.estimates.kinds import Kind
+from dalenius.curator.answers.values import damaged, fraction, read, written
+from dalenius.curator.cards.cards import Card
+from dalenius.errors import InvalidParameter
+from dalenius.query.estimates.kinds import Kind, Name
 
-_MICROSECOND = dt.timedelta(microseconds=1)
+__all__ = ["decoded", "encoded", "read", "written"]
+
+Value = TypeVar("Value")
+
+_ANSWER = ("columns", "level", "charge", "receipt", "derivation", "notes", "card")
+_COLUMN = ("name", "values", "errors", "kind", "key")
+_KIND = ("name", "unit", "size", "of")
 
 
 def encoded(answer: Answer) -> str:
-    """An answer as JSON; what was left of a budget at that time is no part of it."""
+    """An answer as JSON; what was left of a budget at that time, and who read it when, is no part of it."""
     facts = {
         "columns": [_column(column) for column in answer.columns],
         "level": str(answer.level),
@@ -25,20 +35,37 @@ def encoded(answer: Answer) -> str:
         "receipt": answer.receipt,
         "derivation": answer.derivation,
         "notes": list(answer.notes),
+        "card": None if answer.card is None else answer.card.facts(),
     }
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def decoded(text: str) -> Answer:
-    """The answer that a text holds."""
-    facts = json.loads(text)
+    """The answer that a text holds; `DamagedAnswer` where it holds none."""
+    try:
+        facts = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
+        return _answer_from(_named(_ANSWER, {"card": None, **facts} if isinstance(facts, dict) else facts))
+    except InvalidParameter:
+        raise
+    except (TypeError, ValueError, ArithmeticError, RecursionError):
+        raise damaged("a text that holds an answer") from None
+
+
+def _answer_from(facts: Mapping[str, Any]) -> Answer:
+    columns = tuple(_column_from(_named(_COLUMN, column)) for column in _is(list, facts["columns"]))
+    if len({len(column.values) for column in columns}) > 1:
+        raise damaged("columns of the same length")
+    level = fraction(facts["level"])
+    if not 0 < level < 1:
+        raise damaged("a level between 0 and 1")
     return Answer(
-        columns=tuple(_column_from(column) for column in facts["columns"]),
-        level=Fraction(facts["level"]),
-        charge=facts["charge"],
-        receipt=facts["receipt"],
-        derivation=facts["derivation"],
-        notes=tuple(facts["notes"]),
+        columns=columns,
+        level=level,
+        charge=_is(str, facts["charge"]),
+        receipt=_is(str, facts["receipt"]),
+        derivation=_is(str, facts["derivation"]),
+        notes=tuple(_is(str, note) for note in _is(list, facts["notes"])),
+        card=None if facts["card"] is None else Card.from_facts(facts["card"]),
     )
 
 
@@ -53,9 +80,12 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def _column_from(facts: Mapping[str, Any]) -> Column:
-    errors = None if facts["errors"] is None else tuple(map(read, facts["errors"]))
+    values = tuple(map(read, _is(list, facts["values"])))
+    errors = None if facts["errors"] is None else tuple(map(read, _is(list, facts["errors"])))
+    if errors is not None and len(errors) != len(values):
+        raise damaged("a bar for each value")
     kind = None if facts["kind"] is None else _kind_from(facts["kind"])
-    return Column(facts["name"], tuple(map(read, facts["values"])), errors, kind, facts["key"])
+    return Column(_is(str, facts["name"]), values, errors, kind, _is(bool, facts["key"]))
 
 
 def _kind(kind: Kind) -> dict[str, Any]:
@@ -63,38 +93,35 @@ def _kind(kind: Kind) -> dict[str, Any]:
     return {"name": kind.name, "unit": str(kind.unit), "size": str(kind.size), "of": of}
 
 
-def _kind_from(facts: Mapping[str, Any]) -> Kind:
+def _kind_from(given: Any) -> Kind:
+    facts = _named(_KIND, given)
+    if facts["name"] not in get_args(Name):
+        raise damaged("a known kind of column")
     of = None if facts["of"] is None else _kind_from(facts["of"])
-    return Kind(facts["name"], Fraction(facts["unit"]), Fraction(facts["size"]), of)
+    unit, size = fraction(facts["unit"]), fraction(facts["size"])
+    if unit <= Fraction(0) or size < 0:
+        raise damaged("a kind with a unit above 0")
+    return Kind(facts["name"], unit, size, of)
 
 
-def written(value: Any) -> Any:
-    """A value as JSON: what JSON has no word for becomes an object with one name, its type."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    for type_, name, write, _ in _TYPES:
-        if isinstance(value, type_):
-            return {name: write(value)}
-    raise TypeError(type(value).__name__)
+def _named(names: tuple[str, ...], facts: Any) -> Mapping[str, Any]:
+    if not isinstance(facts, dict) or set(facts) != set(names):
+        raise damaged(f"an object with {', '.join(names)}")
+    return facts
 
 
-def read(value: Any) -> Any:
-    """The value that was written."""
-    if not isinstance(value, dict):
-        return value
-    ((name, text),) = value.items()
-    return {name: read_ for _, name, _, read_ in _TYPES}[name](text)
+def _is(kind: type[Value], value: Any) -> Value:
+    if type(value) is not kind:
+        raise damaged(f"made of the right types, here {kind.__name__}")
+    return value
 
 
-def _histogram(counts: Mapping[Any, Any]) -> list[Any]:
-    return [[written(value), written(count)] for value, count in counts.items()]
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object in which no name stands twice: two readers could see two answers."""
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise damaged("without a name that stands twice")
+    return dict(pairs)
 
 
-_TYPES: tuple[tuple[type, str, Callable[[Any], Any], Callable[[Any], Any]], ...] = (
-    (Decimal, "decimal", str, Decimal),
-    (Fraction, "fraction", str, Fraction),
-    (dt.datetime, "moment", dt.datetime.isoformat, dt.datetime.fromisoformat),  # before date: it is one too
-    (dt.date, "date", dt.date.isoformat, dt.date.fromisoformat),
-    (dt.timedelta, "span", lambda span: span // _MICROSECOND, lambda count: count * _MICROSECOND),
-    (dict, "histogram", _histogram, lambda pairs: {read(value): read(count) for value, count in pairs}),
-)
+def _no_constant(word: str) -> float:
+    raise damaged(f"without {word}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -14,10 +14,13 @@ from dalenius.curator.asking.prices import Offer, affordable, bought, epsilon_of
 from dalenius.curator.asking.progress import Progress, ticking
 from dalenius.curator.asking.rehearsals import rehearsed
 from dalenius.curator.asking.targets import least_share
+from dalenius.curator.blocks import told
+from dalenius.curator.cards.making import card
 from dalenius.curator.catalog import Population
 from dalenius.curator.curator import Asker, balance
 from dalenius.curator.ledger.accounts import Receipt
 from dalenius.curator.names import percent
+from dalenius.curator.replays import replays, require_due
 from dalenius.errors import AccessDenied, BudgetExceeded
 from dalenius.privacy.numbers import Number, positive, shown, whole
 from dalenius.query.estimates.expectations import ExpectedError
@@ -36,7 +39,8 @@ class Cost:
     """What an answer would cost. Nothing was read or spent to say so.
 
     `amounts` is what would be charged, `shares` the part of each population's whole budget that this is, `left` the
-    part that whoever asks could still use afterwards; None where it is more than there is left.
+    part that whoever asks could still use afterwards; None where it is more than there is left. `blocks` names the only
+    block of a partitioned population that is asked about: amount and rest are this block's.
     """
 
     loss: object
@@ -45,6 +49,7 @@ class Cost:
     left: Mapping[str, Fraction | None]
     epsilons: Mapping[str, Fraction]
     note: str | None = None
+    blocks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def affordable(self) -> bool:
@@ -58,7 +63,8 @@ class Cost:
     def _line(self, name: str) -> str:
         rest, epsilon = self.left[name], shown(self.epsilons[name])
         after = "more than is left" if rest is None else f"{percent(rest)} would be left"
-        return f"{name}: {percent(self.shares[name])} of the budget (what epsilon = {epsilon} buys); {after}"
+        inside = f" inside the block {self.blocks[name]}" if name in self.blocks else ""
+        return f"{name}: {percent(self.shares[name])} of the budget (what epsilon = {epsilon} buys){inside}; {after}"
 
     __repr__ = __str__
 
@@ -87,8 +93,8 @@ class Asked:
     Textbook: S18.9.
     """
 
-    def __init__(self, question: Question, asker: Asker) -> None:
-        self.question, self._asker = question, asker
+    def __init__(self, question: Question, asker: Asker, text: str = "") -> None:
+        self.question, self._asker, self.text = question, asker, text
 
     def cost(
         self,
@@ -106,7 +112,8 @@ class Asked:
         shares = {name: people[name].rectangle.share(amount) for name, amount in price.charge.items()}
         epsilons = {name: given or epsilon_of(people[name].rectangle, part) for name, part in shares.items()}
         left = {name: self._left_after(people[name], amount) for name, amount in price.charge.items()}
-        return Cost(price.loss, price.charge, shares, left, epsilons, warning(people, epsilons))
+        blocks = self._asker.blocks(self.question)
+        return Cost(price.loss, price.charge, shares, left, epsilons, warning(people, epsilons), blocks)
 
     def expected_error(
         self,
@@ -129,7 +136,7 @@ class Asked:
         Without a price it is shown for one percent of the budget.
         """
         price = self._priced(Offer(epsilon, share).or_default(), weights)
-        return Derivation(price.explain(self._asker.curator.engine.spelled))
+        return Derivation(self._derived(price))
 
     def rehearse(
         self, *, epsilon: Number | None = None, share: Number | None = None, level: Number | None = None
@@ -160,17 +167,20 @@ class Asked:
 
         An equal question at an equal price that was answered before is answered from the ledger, free of charge;
         `fresh` pays for a new draw instead. `key` is your own name for this attempt: a retry with the same key is not
-        charged again.
+        charged again. It waits while the first attempt still runs in this process; where that runs elsewhere, or died
+        after the charge, it is told `WorkStopped`, and nothing is drawn a second time.
 
         Say what you pay by exactly one of `epsilon`, `share` ('1%') and `error` ('± 50 at 95%', or '2%' of `size`).
         `nonnegative` shows negative counts as 0, and `digits` rounds; both work on what was released. `progress` is
         called twice a second while the engine works; only the owner is told how many rows are done.
         """
         self._asker.curator.require_open()
+        require_due(self._asker)
         places = None if digits is None else whole(0, digits=digits)
         price = self._priced(Offer(epsilon, share, error, size, level), weights)
         self._require_within_grant(price)
-        payer, derivation = self._asker.payer(self.question), price.explain(self._asker.curator.engine.spelled)
+        payer, derivation = self._asker.payer(self.question), self._derived(price)
+        draft = card(price, self.text, self._people(), payer)
 
         def finished(released: Released, receipt: Receipt) -> Answer:
             shaped = price.answer(released, nonnegative=nonnegative, digits=places)
@@ -181,16 +191,17 @@ class Asked:
                 receipt=receipt.id,
                 derivation=derivation,
                 notes=notes(price, shaped),
+                card=draft.of(receipt),
             )
 
         tick = progress and ticking(progress, owner=self._asker.analyst is None)
-        form = repr((nonnegative, places))
+        form = (bool(nonnegative), places)
         try:
             answer = self._asker.curator.door.answer(price, payer, finished, form=form, key=key, fresh=fresh, tick=tick)
-            left = self._listed(lambda each: balance(each, self._asker.left(each.name), left=True).share)
+            left = self._listed(lambda each: balance(each, self._left(each), left=True).share)
             return replace(answer, left=left)
         except BudgetExceeded as error:
-            raise error.advised(self._fitting()) from None
+            raise error.advised(f"{self._fitting()}{self._free()}") from None
 
     def _require_within_grant(self, price: Priced) -> None:
         """Refuse a question that costs more than this asker may spend on one."""
@@ -208,11 +219,29 @@ class Asked:
 
     def _fitting(self) -> str:
         """Which epsilon could still be paid for by everybody who pays."""
-        found = [affordable(each.rectangle, self._asker.left(each.name)) for each in self._people().values()]
+        found = [affordable(each.rectangle, self._left(each)) for each in self._people().values()]
         known = [epsilon for epsilon in found if epsilon is not None]
         if len(known) < len(found):
             return "Too little is left for any question of this kind."
         return f"epsilon={str(shown(min(known)))!r} would still fit."
+
+    def _free(self) -> str:
+        """What can still be had where no budget is left; it depends on ledger and catalog alone.
+
+        Textbook: S18.4.
+        """
+        count = len(replays(self._asker))
+        answers = "1 answer that was" if count == 1 else f"{count} answers that were"
+        return f" {answers} bought before can still be had: see replays()." if count else ""
+
+    def _left(self, population: Population) -> Amount:
+        """What may still be charged for this question: of the one block that it is about, or of all."""
+        return self._asker.left(population.name, block=self._asker.blocks(self.question).get(population.name, ""))
+
+    def _derived(self, price: Priced) -> str:
+        """The derivation, with what it means to be inside one block where the question is."""
+        lines = told(self._asker.blocks(self.question))
+        return "\n".join([*lines, price.explain(self._asker.curator.engine.spelled)])
 
     def _listed(self, share: Callable[[Population], Fraction]) -> str:
         return ", ".join(f"{percent(share(each))} of {each.name}" for each in self._people().values())
@@ -241,7 +270,7 @@ class Asked:
         )
 
     def _left_after(self, population: Population, charge: Amount) -> Fraction | None:
-        left = self._asker.left(population.name)
+        left = self._left(population)
         return balance(population, left - charge, left=True).share if charge <= left else None
 
     def _size(self, size: int | None) -> int | None:

@@ -8,26 +8,30 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
-from dalenius.curator.ledger.entries import BEFORE_ALL, Entry, Facts, Kind, linked
-from dalenius.curator.ledger.marks import Head, Mark, NoMark, Totals, require_behind
-from dalenius.curator.ledger.stores import Rows, Store
-from dalenius.errors import DaleniusError, LedgerRefused, LedgerStopped
+from dalenius.curator.ledger.balances import Balances
+from dalenius.curator.ledger.entries import Entry, Facts, Kind, linked
+from dalenius.curator.ledger.marks import NOTHING, Head, Mark, NoMark
+from dalenius.curator.ledger.stores import Rows, Store, require_home
+from dalenius.errors import DaleniusError, LedgerStopped
+from dalenius.process import identity
 
 Value = TypeVar("Value")
-NOTHING = Head(0, BEFORE_ALL)
+MOST_AT_ONCE = 500
+"""After so many tasks a batch is closed, so that the first of them do not wait for ever."""
 
 
 class Writing:
     """A transaction that appends: what it reads is what is there, and nobody else writes meanwhile."""
 
     def __init__(self, rows: Rows, head: Head, now: dt.datetime) -> None:
-        self.rows, self.head, self.now = rows, head, now
+        self.rows, self.head, self.now, self.balances = rows, head, now, Balances(rows)
 
     def add(self, kind: Kind, facts: Facts) -> Entry:
         """Append one entry."""
         entry = Entry(self.head.number + 1, self.now, kind, facts)
-        self.head = Head(entry.number, linked(self.head.hash, entry.body))
-        self.rows.execute("INSERT INTO entries VALUES (?, ?, ?)", [entry.number, entry.body, self.head.hash])
+        body = entry.body
+        self.head = Head(entry.number, linked(self.head.hash, body))
+        self.rows.execute("INSERT INTO entries VALUES (?, ?, ?)", [entry.number, body, self.head.hash])
         return entry
 
 
@@ -40,29 +44,39 @@ class Journal:
     """
 
     def __init__(self, store: Store, mark: Mark | NoMark, *, clock: Callable[[], dt.datetime] | None = None) -> None:
-        self._store, self._mark = store, mark
+        self._store, self._mark, self._process = store, mark, identity()
         self._clock = clock or (lambda: dt.datetime.now(dt.UTC))
-        self._turn, self._gate = threading.Lock(), threading.Lock()
+        self._changed, self._led = threading.Condition(threading.Lock()), False
         self._waiting: list[_Task[Any]] = []
         self._stopped: DaleniusError | None = None
 
     def append(self, work: Callable[[Writing], Value]) -> Value:
         """Run `work` in a transaction; it reads, refuses by raising a `DaleniusError`, or adds entries."""
+        require_home(self._process)  # before the locks: after a fork no thread may be there to release them
         task = _Task(work)
-        with self._gate:
+        with self._changed:
             self._waiting.append(task)
-        with self._turn:  # whoever comes first writes for all who wait by then
-            if not task.done:
-                with self._gate:
-                    batch, self._waiting = self._waiting, []
-                self._write(batch)
+            self._changed.wait_for(lambda: task.done or not self._led)
+            leads = not task.done
+            self._led = self._led or leads
+        if leads:  # whoever finds nobody at it writes for all who wait
+            self._lead()
         return task.result()
 
     def reading(self) -> AbstractContextManager[Rows]:
         """A transaction that only reads."""
         return self._store.reading()
 
-    def _write(self, batch: list[_Task[Any]]) -> None:
+    def _lead(self) -> None:
+        try:
+            self._write()
+        finally:
+            with self._changed:
+                self._led = False
+                self._changed.notify_all()
+
+    def _write(self) -> None:
+        batch: list[_Task[Any]] = []
         failure: DaleniusError | None = self._stopped or LedgerStopped()
         try:
             if not self._stopped:
@@ -70,29 +84,34 @@ class Journal:
                 failure = None
         except Exception as error:
             # What a store says may name places; the owner finds the state of the ledger with `dalenius ledger verify`.
-            self._stopped = failure = error if isinstance(error, LedgerRefused) else LedgerStopped()
+            failure = error if isinstance(error, DaleniusError) else LedgerStopped()
+            # Where no task was begun the store was busy or out of reach, and nothing can have been written.
+            self._stopped = failure if batch or isinstance(error, DaleniusError) else None
         finally:
-            for task in batch:
+            for task in batch if failure is None else [*batch, *self._taken()]:
                 task.done, task.error = True, failure or task.error
 
     def _commit(self, batch: list[_Task[Any]]) -> None:
         with self._mark.held() as mark:
             with self._store.writing() as rows:
-                require_behind(mark.last(), rows)
-                head, last = self._head(rows)
+                head, last = ledger_head(rows)
+                mark.require_behind(rows, head)
                 writing = Writing(rows, head, max(self._clock(), last) if last else self._clock())
-                for task in batch:
-                    task.attempt(writing)
-                totals = spent_totals(rows)
-            if writing.head != head:
-                mark.move(writing.head, totals)
+                while len(batch) < MOST_AT_ONCE and (taken := self._taken()):  # also those who came meanwhile
+                    batch += taken
+                    for task in taken:
+                        task.attempt(writing)
+                if mark.last() not in (None, head) and writing.head == head:
+                    _touch(rows)
+                # Where the mark is behind, somebody died before it moved: what they spent is not in it yet.
+                figures = writing.balances.figures(changed_only=mark.last() == head)
+            if mark.last() != writing.head:
+                mark.move(writing.head, figures)
 
-    def _head(self, rows: Rows) -> tuple[Head, dt.datetime | None]:
-        found = rows.execute("SELECT number, hash, body FROM entries ORDER BY number DESC LIMIT 1")
-        if not found:
-            return NOTHING, None
-        number, digest, body = found[0]
-        return Head(number, digest), Entry.from_body(body).at
+    def _taken(self) -> list[_Task[Any]]:
+        with self._changed:
+            taken, self._waiting = self._waiting, []
+        return taken
 
     def close(self) -> None:
         self._store.close()
@@ -116,15 +135,26 @@ class _Task(Generic[Value]):
         except DaleniusError as error:
             self.error, writing.head = error, head
             writing.rows.execute("ROLLBACK TO SAVEPOINT task")
+            writing.balances.forget()
         writing.rows.execute("RELEASE SAVEPOINT task")
 
     def result(self) -> Value:
-        if self.error is not None:
-            raise self.error
+        if self.error is not None or not self.done:  # not done: whoever took it along was interrupted
+            raise (self.error or LedgerStopped()).with_traceback(None)  # one error may be told to many
         return self.value  # type: ignore[return-value]
 
 
-def spent_totals(rows: Rows) -> Totals:
-    """What was spent of each account and block."""
-    found = rows.execute("SELECT path, block, divergence, delta FROM spent")
-    return {f"{path}\t{block}": [divergence, delta] for path, block, divergence, delta in found}
+def _touch(rows: Rows) -> None:
+    """Write something, and take it back: the commit then waits for the disk, also for what somebody wrote who died
+    before waiting. A mark must not move to what a power cut can still lose."""
+    rows.execute("INSERT INTO spent VALUES ('', '', 0, 0)")
+    rows.execute("DELETE FROM spent WHERE path = ''")
+
+
+def ledger_head(rows: Rows) -> tuple[Head, dt.datetime | None]:
+    """The last entry, and when it was written."""
+    found = rows.execute("SELECT number, hash, body FROM entries ORDER BY number DESC LIMIT 1")
+    if not found:
+        return NOTHING, None
+    number, digest, body = found[0]
+    return Head(number, digest), Entry.from_body(body).at

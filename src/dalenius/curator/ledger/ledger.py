@@ -10,14 +10,17 @@ from typing import Any
 from dalenius.accounting.amounts import Amount
 from dalenius.curator.ledger.accounts import Account, Charge, Rate, Receipt, Terms
 from dalenius.curator.ledger.balances import Balances, require_same_order
+from dalenius.curator.ledger.checking import Findings, check, examined, require_sound
 from dalenius.curator.ledger.entries import (
     Entry,
     Facts,
+    Kind,
     charge_facts,
     receipt_facts,
     receipt_from,
     terms_facts,
 )
+from dalenius.curator.ledger.forms import plain, require_charges, require_facts, require_terms
 from dalenius.curator.ledger.journal import Journal, Writing
 from dalenius.curator.ledger.marks import Mark, NoMark
 from dalenius.curator.ledger.stores import TABLES, Rows, SQLiteStore, Store, Value
@@ -41,16 +44,37 @@ class Ledger:
         self._clock = clock or (lambda: dt.datetime.now(dt.UTC))
 
     @classmethod
+    def create(
+        cls, store: Store, mark: Mark | NoMark, name: str, *, clock: Callable[[], dt.datetime] | None = None
+    ) -> Ledger:
+        """A new ledger, in a store that holds none; its folder and its mark know it by its name."""
+        prepare(store)
+        ledger = cls(store, mark, clock=clock)
+        ledger.begin(name)
+        return ledger
+
+    @classmethod
+    def start(
+        cls, store: Store, mark: Mark | NoMark, name: str, *, clock: Callable[[], dt.datetime] | None = None
+    ) -> Ledger:
+        """Go on with a ledger.
+
+        Guarantee: it is refused unless an independent recount finds it whole and sound, it has this name, and its mark
+        lies in its past. Where the process before died between the two, the mark is moved up.
+        """
+        require_sound(examined(store), name)
+        ledger = cls(store, mark, clock=clock)
+        ledger._journal.append(lambda writing: None)
+        return ledger
+
+    @classmethod
     def in_memory(cls, *, clock: Callable[[], dt.datetime] | None = None) -> Ledger:
         """A ledger that lives as long as its process. In a forked process it is refused."""
-        store = SQLiteStore()
-        prepare(store)
-        ledger = cls(store, clock=clock)
-        ledger.begin(new_name())
-        return ledger
+        return cls.create(SQLiteStore(), NoMark(), new_name(), clock=clock)
 
     def begin(self, name: str) -> None:
         """Write the first entry: the name by which the folder and the mark know this ledger."""
+        plain("name", name)
 
         def first(writing: Writing) -> None:
             if writing.head.number:
@@ -64,9 +88,10 @@ class Ledger:
     def open(self, account: Account, terms: Terms) -> None:
         """Open an account. A population's cap is set once and never changes; a quota may be set anew, and what was
         spent of it stays spent."""
+        require_terms(account, terms)
 
         def opened(writing: Writing) -> None:
-            balances = Balances(writing.rows)
+            balances = writing.balances
             known = balances.terms_or_none(account)
             if known == terms:
                 return
@@ -96,14 +121,19 @@ class Ledger:
         With a `key` that this asker has used for the same request, the earlier receipt is given back, `repeated`, and
         nothing is charged.
         """
-        _require_positive(charges)
+        require_charges(charges)
+        plain("who", who, most=200)
+        for name, text in (("question", question), ("request", request)):
+            plain(name, text)
+        if key is not None:
+            plain("key", key, most=200)
 
         def charged(writing: Writing) -> Receipt:
             earlier = _by_key(writing.rows, who, key, request)
             if earlier:
                 return earlier
             _require_rate(writing, who, rate)
-            balances = Balances(writing.rows)
+            balances = writing.balances
             balances.require(charges, writing.now)
             receipt = Receipt(
                 new_name(), writing.head.number + 1, who, question, tuple(charges), writing.now, request, key
@@ -117,10 +147,12 @@ class Ledger:
 
     def read(self, receipt: Receipt, charges: Sequence[Charge], *, who: str) -> None:
         """Charge quotas, and not the population, for an answer that is there already."""
-        _require_positive(charges)
+        require_charges(charges)
+        plain("who", who, most=200)
 
         def charged(writing: Writing) -> None:
-            balances = Balances(writing.rows)
+            _require_known(writing.rows, receipt)
+            balances = writing.balances
             balances.require(charges, writing.now, quotas_only=True)
             facts = {"receipt": receipt.id, "who": who, "charges": [charge_facts(charge) for charge in charges]}
             writing.add("read", facts)
@@ -132,14 +164,13 @@ class Ledger:
 
     def store(self, receipt: Receipt, body: str) -> None:
         """Keep the answer that a receipt paid for; there is one, and it does not change."""
+        digest = text_hash(body)
 
         def kept(writing: Writing) -> None:
-            known = writing.rows.execute("SELECT number FROM receipts WHERE id = ?", [receipt.id])
-            if known != [(receipt.number,)]:
-                raise InvalidParameter("receipt", receipt.id, allowed="one of this ledger")
+            _require_known(writing.rows, receipt)
             if writing.rows.execute("SELECT 1 FROM answers WHERE receipt = ?", [receipt.id]):
                 raise InvalidParameter("receipt", receipt.id, allowed="one without an answer: an answer never changes")
-            writing.add("answer", {"receipt": receipt.id, "sha256": text_hash(body)})
+            writing.add("answer", {"receipt": receipt.id, "sha256": digest})
             writing.rows.execute("INSERT INTO answers VALUES (?, ?)", [receipt.id, body])
 
         self._journal.append(kept)
@@ -160,18 +191,34 @@ class Ledger:
             found = rows.execute(sql, [request])
         return receipt_from(Entry.from_body(found[0][0])) if found else None
 
+    def attempted(self, who: str, key: str | None, request: str) -> Receipt | None:
+        """The receipt of an earlier attempt with this key; refuses a key that paid for another request."""
+        with self._journal.reading() as rows:
+            return _by_key(rows, who, key, request)
+
+    def stored(self) -> tuple[str, ...]:
+        """The ids of all receipts that have an answer, in order."""
+        sql = "SELECT receipt FROM answers JOIN receipts ON receipts.id = answers.receipt ORDER BY receipts.number"
+        with self._journal.reading() as rows:
+            return tuple(receipt for (receipt,) in rows.execute(sql))
+
     # ---- what the owner writes down
 
     def record(self, kind: str, facts: Facts) -> None:
         """Write down something that must not be forgotten or changed: a table's version, a token, a revocation."""
-        self._journal.append(lambda writing: writing.add("record", {"record": kind, **facts}))
+        plain("kind", kind, most=200)
+        require_facts(facts)
+        self._journal.append(lambda writing: writing.add("record", {**facts, "record": kind}))
 
     def records(self, kind: str) -> tuple[Mapping[str, Any], ...]:
         """All that was written down of a kind, in order."""
-        found = (entry.facts for entry in self.entries() if entry.kind == "record")
-        return tuple(facts for facts in found if facts["record"] == kind)
+        return tuple(entry.facts for entry in self._of_kind("record") if entry.facts["record"] == kind)
 
     # ---- what it says
+
+    def now(self) -> dt.datetime:
+        """The time by the ledger's clock."""
+        return self._clock()
 
     def terms(self, account: Account) -> Terms:
         with self._journal.reading() as rows:
@@ -193,7 +240,13 @@ class Ledger:
 
     def history(self) -> tuple[Receipt, ...]:
         """All charges, in order."""
-        return tuple(receipt_from(entry) for entry in self.entries() if entry.kind == "charge")
+        return tuple(receipt_from(entry) for entry in self._of_kind("charge"))
+
+    def _of_kind(self, kind: Kind) -> Iterator[Entry]:
+        with self._journal.reading() as rows:
+            found = rows.execute("SELECT body FROM entries WHERE body LIKE ? ORDER BY number", [f'%"kind":"{kind}"%'])
+        entries = (Entry.from_body(body) for (body,) in found)
+        return (entry for entry in entries if entry.kind == kind)  # a record may contain the same letters
 
     def receipt(self, name: str) -> Receipt | None:
         """The receipt of this id."""
@@ -202,11 +255,16 @@ class Ledger:
             found = rows.execute(sql, [name])
         return receipt_from(Entry.from_body(found[0][0])) if found else None
 
-    def entries(self) -> Iterator[Entry]:
-        """The whole ledger, in order."""
+    def entries(self, *, after: int = 0, most: int = 2**62) -> Iterator[Entry]:
+        """The whole ledger, in order, or at most so many entries after a number."""
         with self._journal.reading() as rows:
-            found = rows.execute("SELECT body FROM entries ORDER BY number")
+            found = rows.execute("SELECT body FROM entries WHERE number > ? ORDER BY number LIMIT ?", [after, most])
         return (Entry.from_body(body) for (body,) in found)
+
+    def check(self) -> Findings:
+        """Recount all of it from the entries alone."""
+        with self._journal.reading() as rows:
+            return check(rows)
 
     def close(self) -> None:
         self._journal.close()
@@ -215,7 +273,7 @@ class Ledger:
 def prepare(store: Store) -> None:
     """Make the tables of a new ledger."""
     with store.writing() as rows:
-        for statement in TABLES:
+        for statement in (*TABLES, *store.append_only):
             rows.execute(statement)
 
 
@@ -225,7 +283,10 @@ def new_name() -> str:
 
 
 def text_hash(body: str) -> str:
-    return hashlib.sha256(body.encode()).hexdigest()
+    try:
+        return hashlib.sha256(body.encode()).hexdigest()
+    except UnicodeEncodeError:  # half a character: no store can keep it
+        raise InvalidParameter("answer", "not a text", allowed="a text of whole characters") from None
 
 
 def _by_key(rows: Rows, who: str, key: str | None, request: str) -> Receipt | None:
@@ -258,8 +319,6 @@ def _require_rate(writing: Writing, who: str, rate: Rate | None) -> None:
         )
 
 
-def _require_positive(charges: Sequence[Charge]) -> None:
-    if not charges or not all(charge.amount for charge in charges):
-        raise InvalidParameter(
-            "charges", "zero", allowed="greater than 0", hint="A release of private data is never free."
-        )
+def _require_known(rows: Rows, receipt: Receipt) -> None:
+    if rows.execute("SELECT number FROM receipts WHERE id = ?", [receipt.id]) != [(receipt.number,)]:
+        raise InvalidParameter("receipt", receipt.id, allowed="one of this ledger")

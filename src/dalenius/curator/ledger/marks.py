@@ -5,37 +5,54 @@ the number and hash of its last entry are also written down elsewhere, with ever
 mark (the process died between the two), never behind it or beside it.
 
 Every commit holds the mark from before it reads the ledger until the mark has moved: of two clones that run at the same
-time only one finds the mark in its own past.
+time only one finds the mark in its own past. A mark also keeps the caps and what was spent of them, and every point
+that it ever stood at: whatever a ledger did up to one of these points is contained in what the mark says was spent.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
-from dalenius.curator.ledger.entries import canonical
-from dalenius.curator.ledger.stores import Rows, Store
+from dalenius.curator.ledger.entries import BEFORE_ALL
+from dalenius.curator.ledger.stores import Rows, SQLiteStore, Store
 from dalenius.errors import LedgerRefused
 
 _TABLES = (
-    "CREATE TABLE IF NOT EXISTS marks (ledger TEXT NOT NULL, number BIGINT NOT NULL, hash TEXT NOT NULL, "
-    "PRIMARY KEY (ledger, number))",
-    "CREATE TABLE IF NOT EXISTS totals (ledger TEXT PRIMARY KEY, spent TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS marks (ledger TEXT NOT NULL, step BIGINT NOT NULL, number BIGINT NOT NULL, "
+    "hash TEXT NOT NULL, PRIMARY KEY (ledger, step))",
+    "CREATE TABLE IF NOT EXISTS mark_totals (ledger TEXT NOT NULL, path TEXT NOT NULL, block TEXT NOT NULL, "
+    "divergence BIGINT NOT NULL, delta BIGINT NOT NULL, PRIMARY KEY (ledger, path, block))",
+    "CREATE TABLE IF NOT EXISTS mark_caps (ledger TEXT NOT NULL, path TEXT NOT NULL, terms TEXT NOT NULL, "
+    "PRIMARY KEY (ledger, path))",
 )
-
-Totals = Mapping[str, list[int]]
-"""What was spent of each account: divergence and delta, by its path and block as the ledger writes them."""
+_SPENT = (
+    "INSERT INTO mark_totals VALUES (?, ?, ?, ?, ?) ON CONFLICT (ledger, path, block) DO UPDATE SET "
+    "divergence = excluded.divergence, delta = excluded.delta"
+)
+_CAP = "INSERT INTO mark_caps VALUES (?, ?, ?) ON CONFLICT (ledger, path) DO UPDATE SET terms = excluded.terms"
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last entry of a ledger, or the last that a mark has seen."""
+    """The last entry of a ledger, or one that a mark has seen."""
 
     number: int
     hash: str
+
+
+NOTHING = Head(0, BEFORE_ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was spent of each account, by path and block, and each population's terms, all as the ledger writes them."""
+
+    spent: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    caps: Mapping[str, str] = field(default_factory=dict)
 
 
 class Held(Protocol):
@@ -44,14 +61,17 @@ class Held(Protocol):
     def last(self) -> Head | None:
         """How far the ledger had come; None if this mark never saw it."""
 
-    def hash_at(self, number: int) -> Head | None:
-        """The last thing that was seen up to an entry."""
+    def points(self) -> Iterator[Head]:
+        """Wherever the mark has stood, the furthest first."""
 
-    def totals(self) -> Totals:
+    def figures(self) -> Figures:
         """What had been spent by then."""
 
-    def move(self, head: Head, totals: Totals) -> None:
-        """Write down how far the ledger has come. What was marked beyond it is forgotten."""
+    def require_behind(self, ledger: Rows, head: Head) -> None:
+        """Refuse a ledger that does not contain everything up to its mark."""
+
+    def move(self, head: Head, figures: Figures) -> None:
+        """Write down how far the ledger has come, and those figures that changed."""
 
 
 class Mark:
@@ -62,6 +82,13 @@ class Mark:
         with store.writing() as rows:
             for statement in _TABLES:
                 rows.execute(statement)
+
+    @classmethod
+    def in_file(cls, path: Path, ledger: str) -> Mark:
+        """A mark in a SQLite file; folders that are missing are made for the owner alone."""
+        for folder in reversed([parent for parent in path.parents if not parent.exists()]):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        return cls(SQLiteStore(path), ledger)
 
     @contextmanager
     def held(self) -> Iterator[Held]:
@@ -76,26 +103,45 @@ class Mark:
 class _Held:
     def __init__(self, rows: Rows, ledger: str) -> None:
         self._rows, self._ledger = rows, ledger
+        sql = "SELECT step, number, hash FROM marks WHERE ledger = ? ORDER BY step DESC LIMIT 1"
+        found = rows.execute(sql, [ledger])
+        self._step: int = found[0][0] if found else 0
+        self._last = Head(*found[0][1:]) if found else None
 
     def last(self) -> Head | None:
-        return self.hash_at(2**62)
+        return self._last
 
-    def hash_at(self, number: int) -> Head | None:
-        sql = "SELECT number, hash FROM marks WHERE ledger = ? AND number <= ? ORDER BY number DESC LIMIT 1"
-        found = self._rows.execute(sql, [self._ledger, number])
-        return Head(*found[0]) if found else None
+    def points(self) -> Iterator[Head]:
+        sql = "SELECT number, hash FROM marks WHERE ledger = ? ORDER BY number DESC, step DESC"
+        return (Head(*found) for found in self._rows.execute(sql, [self._ledger]))
 
-    def totals(self) -> Totals:
-        found = self._rows.execute("SELECT spent FROM totals WHERE ledger = ?", [self._ledger])
-        return json.loads(found[0][0]) if found else {}
-
-    def move(self, head: Head, totals: Totals) -> None:
-        self._rows.execute("DELETE FROM marks WHERE ledger = ? AND number >= ?", [self._ledger, head.number])
-        self._rows.execute("INSERT INTO marks VALUES (?, ?, ?)", [self._ledger, head.number, head.hash])
-        self._rows.execute(
-            "INSERT INTO totals VALUES (?, ?) ON CONFLICT (ledger) DO UPDATE SET spent = excluded.spent",
-            [self._ledger, canonical(totals)],
+    def figures(self) -> Figures:
+        spent = self._rows.execute(
+            "SELECT path, block, divergence, delta FROM mark_totals WHERE ledger = ?", [self._ledger]
         )
+        caps = self._rows.execute("SELECT path, terms FROM mark_caps WHERE ledger = ?", [self._ledger])
+        return Figures({(path, block): (divergence, delta) for path, block, divergence, delta in spent}, dict(caps))
+
+    def require_behind(self, ledger: Rows, head: Head) -> None:
+        if self._last == head:
+            return
+        if self._last is None:
+            if head.number:
+                raise never_seen()
+            return
+        found = ledger.execute("SELECT hash FROM entries WHERE number = ?", [self._last.number])
+        if not found:
+            raise shorter()
+        if found[0][0] != self._last.hash:
+            raise another_copy()
+
+    def move(self, head: Head, figures: Figures) -> None:
+        self._step, self._last = self._step + 1, head
+        self._rows.execute("INSERT INTO marks VALUES (?, ?, ?, ?)", [self._ledger, self._step, head.number, head.hash])
+        for (path, block), (divergence, delta) in figures.spent.items():
+            self._rows.execute(_SPENT, [self._ledger, path, block, divergence, delta])
+        for path, terms in figures.caps.items():
+            self._rows.execute(_CAP, [self._ledger, path, terms])
 
 
 class NoMark:
@@ -113,28 +159,36 @@ class _NothingHeld:
     def last(self) -> Head | None:
         return None
 
-    def hash_at(self, number: int) -> Head | None:
-        return None
+    def points(self) -> Iterator[Head]:
+        return iter(())
 
-    def totals(self) -> Totals:
-        return {}
+    def figures(self) -> Figures:
+        return Figures()
 
-    def move(self, head: Head, totals: Totals) -> None:
+    def require_behind(self, ledger: Rows, head: Head) -> None:
+        pass
+
+    def move(self, head: Head, figures: Figures) -> None:
         pass
 
 
-def require_behind(mark: Head | None, ledger: Rows) -> None:
-    """Refuse a ledger that does not contain everything up to its mark."""
-    if mark is None:
-        return
-    found = ledger.execute("SELECT hash FROM entries WHERE number = ?", [mark.number])
-    if not found:
-        raise LedgerRefused(
-            "it is shorter than it has been: it was restored from a backup, cut short or cloned",
-            instead="Bring back the latest copy, or run `dalenius ledger reconcile` to count what the lost one had spent.",
-        )
-    if found[0][0] != mark.hash:
-        raise LedgerRefused(
-            "it is not the one that was used last: somebody went on with another copy of it",
-            instead="Bring back that copy, or run `dalenius ledger reconcile` to count what both have spent.",
-        )
+def never_seen() -> LedgerRefused:
+    return LedgerRefused(
+        "its high-water mark is not here: it was copied from another machine or account, or the mark was lost",
+        instead="Open it where it was used last, or give the place of its mark. If you are sure that no other copy is "
+        "or will be used, run `dalenius ledger reconcile` to go on with this one.",
+    )
+
+
+def shorter() -> LedgerRefused:
+    return LedgerRefused(
+        "it is shorter than it has been: it was restored from a backup, cut short or cloned",
+        instead="Bring back the latest copy, or run `dalenius ledger reconcile` to count what the lost one had spent.",
+    )
+
+
+def another_copy() -> LedgerRefused:
+    return LedgerRefused(
+        "it is not the one that was used last: somebody went on with another copy of it",
+        instead="Bring back that copy, or run `dalenius ledger reconcile` to count what both have spent.",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from dalenius.errors import InvalidParameter
+from dalenius.errors import InvalidParameter, LedgerRefused
 from dalenius.process import identity
 
 Value: TypeAlias = str | int | None
@@ -29,6 +30,12 @@ TABLES = (
 """`entries` is the ledger, and `answers` holds the texts whose hashes stand there; all else follows from the entries
 and is kept for speed."""
 
+BUSY_SECONDS = 60
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
+_NO_SCHEMA = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA)  # when a file is opened, that it cannot be understood
+DURABLE = ("PRAGMA synchronous = FULL", "PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")
+"""A commit has ended when the disk has it; macOS needs to be told that its cache is not the disk."""
+
 
 class Rows(Protocol):
     """An open transaction."""
@@ -44,6 +51,10 @@ class Store(Protocol):
     survives a crash; when it raises, nothing of it is left.
     """
 
+    @property
+    def append_only(self) -> tuple[str, ...]:
+        """Statements after which the database itself refuses to change or delete entries and answers."""
+
     def writing(self) -> AbstractContextManager[Rows]:
         """A context manager that gives `Rows`, to read and write."""
 
@@ -55,52 +66,105 @@ class Store(Protocol):
 
 
 class SQLiteStore:
-    """A ledger in a SQLite file, in WAL mode with full sync; without a path it lives in memory, with the process."""
+    """A ledger in a SQLite file, in WAL mode with full sync; without a path it lives in memory, with the process.
+
+    Readers have connections of their own, so that they do not wait for those who write.
+    """
+
+    append_only = tuple(
+        f"CREATE TRIGGER IF NOT EXISTS {table}_never_{change} BEFORE {change} ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, 'nothing in a ledger is changed or taken back'); END"
+        for table in ("entries", "answers")
+        for change in ("update", "delete")
+    )
 
     def __init__(self, path: Path | None = None) -> None:
-        self._process, self._lock = identity(), threading.RLock()
-        self._connection = sqlite3.connect(
-            ":memory:" if path is None else path, isolation_level=None, check_same_thread=False, timeout=60
-        )
-        for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA trusted_schema = OFF"):
-            self._connection.execute(statement)
+        self._path, self._process, self._lock = path, identity(), threading.RLock()
+        self._reading = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
         if path is not None:
-            path.chmod(0o600)
+            _for_the_owner_alone(path)
+        # The checkpoint syncs what a killed process wrote: a mark must not move to what a power cut can still lose.
+        self._connection = self._connected("PRAGMA journal_mode = WAL", *DURABLE, "PRAGMA wal_checkpoint")
+        if path is not None:
+            self._require_whole()
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:
-        with self._transaction("BEGIN IMMEDIATE") as rows:
-            yield rows
+        require_home(self._process)
+        with self._lock:
+            self._require_open()
+            with _transaction(self._connection, "BEGIN IMMEDIATE") as rows:
+                yield rows
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
-        with self._transaction("BEGIN") as rows:
-            yield rows
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Rows]:
-        self._require_home()
-        with self._lock:
-            self._connection.execute(begin)
-            try:
-                yield _SQLiteRows(self._connection)
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+        require_home(self._process)
+        if self._path is None:
+            with self._lock:
+                self._require_open()
+                with _transaction(self._connection, "BEGIN") as rows:
+                    yield rows
+            return
+        connection = self._reader()
+        try:
+            with _transaction(connection, "BEGIN") as rows:
+                yield rows
+        finally:
+            self._put_back(connection)
 
     def close(self) -> None:
-        if identity() == self._process:
-            with self._lock:
-                self._connection.close()
-
-    def _require_home(self) -> None:
-        # Before the lock is taken: after a fork it may be held by a thread that does not exist here.
+        """Let go of the file. In a forked process nothing is touched: the locks on it belong to the one before."""
         if identity() != self._process:
-            raise InvalidParameter(
-                "process", "a fork", allowed="the one that opened this ledger", hint="Open the folder again here."
-            )
+            return
+        with self._lock, self._reading:
+            self._closed = True
+            for connection in (*self._idle, self._connection):
+                connection.close()
+            self._idle = []
+
+    def _reader(self) -> sqlite3.Connection:
+        with self._reading:
+            self._require_open()
+            if self._idle:
+                return self._idle.pop()
+        return self._connected("PRAGMA query_only = ON")
+
+    def _put_back(self, connection: sqlite3.Connection) -> None:
+        with self._reading:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _connected(self, *settings: str) -> sqlite3.Connection:
+        """A connection. Its text and numbers are ours alone; a schema that somebody put there calls no function."""
+        name = ":memory:" if self._path is None else self._path
+        connection = sqlite3.connect(name, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
+        try:
+            with _faults(*_NO_SCHEMA):
+                for statement in ("PRAGMA trusted_schema = OFF", *settings):
+                    connection.execute(statement)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _require_whole(self) -> None:
+        """Refuse a file whose tables and indexes do not agree: a sum could be looked up and not be found."""
+        try:
+            with _faults():
+                found = self._connection.execute("PRAGMA integrity_check(1)").fetchall()
+            if found != [("ok",)]:
+                raise damaged("its tables and indexes do not agree")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise InvalidParameter("database", "closed", allowed="open", hint="Open it again.")
 
 
 class _SQLiteRows:
@@ -109,3 +173,52 @@ class _SQLiteRows:
 
     def execute(self, sql: str, parameters: Sequence[Value] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, parameters).fetchall()
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Rows]:
+    with _faults():
+        connection.execute(begin)
+        try:
+            yield _SQLiteRows(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def _faults(*codes: int) -> Iterator[None]:
+    """Say of a file that is not a database, or no longer, that it is damaged."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (*_DAMAGED, *codes):
+            raise damaged() from None
+        raise
+    except UnicodeDecodeError:  # of a text in it, or of what SQLite says about one
+        raise damaged() from None
+
+
+def damaged(problem: str = "it cannot be read as a database") -> LedgerRefused:
+    return LedgerRefused(
+        f"it is damaged ({problem})",
+        instead="Bring back a copy from a backup, and run `dalenius ledger reconcile` to count what was spent since.",
+    )
+
+
+def require_home(process: tuple[int, int]) -> None:
+    """Refuse a forked process. To be called before a lock is taken: its holder may not exist after a fork."""
+    if identity() != process:
+        raise InvalidParameter(
+            "process", "a fork", allowed="the one that opened this ledger", hint="Open the folder again here."
+        )
+
+
+def _for_the_owner_alone(path: Path) -> None:
+    """Make the file, or take it back, so that nobody else can read it; SQLite gives its companions the same mode."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    for name in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        if name.exists():
+            name.chmod(0o600)

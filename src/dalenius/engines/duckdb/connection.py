@@ -9,15 +9,18 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import duckdb
 import pyarrow as pa
 
+from dalenius.engines.duckdb.turns import Turn
 from dalenius.errors import WorkStopped
 
 _CLOSED = {
@@ -38,8 +41,19 @@ _LOCK = (
     "SET lock_configuration = true",
 )
 
+_TAKEN = ("Could not set lock", "different configuration")  # by another process, or elsewhere in this one
+
 TICK = 0.5
 """The seconds between two signs of life."""
+HANDOVER = 30.0
+"""How many seconds an import waits for other processes to let go of the file."""
+PAUSE, IDLE = 0.02, 0.25
+
+Settings: TypeAlias = "dict[str, str | bool | int | float | list[str]]"
+
+
+class TablesInUse(Exception):
+    """Another process has the file open, and does not let go."""
 
 
 @dataclass(frozen=True)
@@ -53,29 +67,45 @@ class Limits:
 
 
 class File:
-    """One DuckDB file. Many queries read it at once; an import waits for them and shuts them out."""
+    """One DuckDB file. Many queries read it at once; an import waits for them and shuts them out.
 
-    def __init__(self, path: Path, limits: Limits) -> None:
+    DuckDB lets many processes read a file, or one write it. A `shared` file is handed over between processes: who
+    imports locks the file's turn, and who reads lets go at the next question, or soon when idle.
+    """
+
+    def __init__(self, path: Path, limits: Limits, *, shared: bool = False) -> None:
         self._path, self._limits = path, limits
+        self._turn = Turn(path.with_suffix(".wanted")) if shared else None
         self._reader: duckdb.DuckDBPyConnection | None = None
-        self._readers, self._gate = 0, threading.Condition()
+        self._readers, self._opened, self._gate = 0, 0, threading.Condition()
 
     @contextmanager
     def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The file, open for an import, with nobody else using it."""
-        with self._gate:
+        """The file, open for an import, with nobody else using it; `TablesInUse` where another process keeps it."""
+        # The turn first: while it is another's, questions under way here must be able to end.
+        with self._turn.taken() if self._turn else nullcontext(), self._gate:
             self._gate.wait_for(lambda: self._readers == 0)
             self._forget_reader()
-            connection = duckdb.connect(str(self._path), config=self._config())
+            connection = self._connected(self._config(), until=time.monotonic() + HANDOVER)
             try:
                 yield connection
             finally:
                 connection.close()
 
+    def release_if_wanted(self) -> bool:
+        """Let go of the file if another process wants to import and nothing is read here; whether it is let go."""
+        if self._turn is None or not self._turn.wanted():
+            return False
+        with self._gate:
+            if self._readers == 0:
+                self._forget_reader()
+            return self._reader is None
+
     @contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A read-only connection behind the lock-down."""
         with self._gate:
+            self._give_way()
             cursor = self._locked().cursor()
             self._readers += 1
         try:
@@ -95,23 +125,61 @@ class File:
             self._gate.wait_for(lambda: self._readers == 0)
             self._forget_reader()
 
+    def _give_way(self) -> None:
+        """Wait until another process has imported; questions that came before it end first."""
+        while self._turn and self._turn.wanted():
+            if self._readers == 0:
+                self._forget_reader()
+            self._gate.wait(PAUSE)  # others who end are let through
+
     def _locked(self) -> duckdb.DuckDBPyConnection:
         if self._reader is None:
             more = {"access_mode": "READ_ONLY", "preserve_insertion_order": "false", "temp_directory": ""}
-            settings = {**self._config(), **more}
-            reader = duckdb.connect(str(self._path), config=settings)
-            for statement in _LOCK:
-                reader.execute(statement)
-            self._reader = reader
+            reader = self._connected({**self._config(), **more}, until=time.monotonic() + HANDOVER)
+            if not _is_locked(reader):  # it is, where this process has the file open already
+                for statement in _LOCK:
+                    reader.execute(statement)
+            self._reader, self._opened = reader, self._opened + 1
+            if self._turn:
+                told = (weakref.ref(self), self._opened)
+                threading.Thread(target=_hand_over, args=told, name="dalenius-handover", daemon=True).start()
         return self._reader
+
+    def has_open(self, number: int) -> bool:
+        """Whether the file is still open since it was opened for the `number`th time."""
+        return self._reader is not None and self._opened == number
+
+    def _connected(self, settings: Settings, *, until: float) -> duckdb.DuckDBPyConnection:
+        """A connection; where another process has the file, it is tried again for some time."""
+        while True:
+            try:
+                return duckdb.connect(str(self._path), config=settings)
+            except (duckdb.IOException, duckdb.ConnectionException) as error:
+                if self._turn is None or not any(words in str(error) for words in _TAKEN):
+                    raise
+            if time.monotonic() > until:
+                raise TablesInUse
+            time.sleep(PAUSE)
 
     def _forget_reader(self) -> None:
         if self._reader is not None:
             self._reader.close()
         self._reader = None
 
-    def _config(self) -> dict[str, str | bool | int | float | list[str]]:
+    def _config(self) -> Settings:
         return {**_CLOSED, "threads": str(self._limits.threads), "memory_limit": self._limits.memory}
+
+
+def _is_locked(connection: duckdb.DuckDBPyConnection) -> bool:
+    return connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]
+
+
+def _hand_over(file: weakref.ref[File], number: int) -> None:
+    """Let go of a file for others while nothing is asked here."""
+    while (found := file()) is not None and found.has_open(number):
+        found.release_if_wanted()
+        del found
+        time.sleep(IDLE)
 
 
 def run(

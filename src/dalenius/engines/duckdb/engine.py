@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dalenius.engines.duckdb import csv_files, folders, passes, snapshots
-from dalenius.engines.duckdb.connection import File, Limits, run
+import duckdb
+
+from dalenius.engines.duckdb import blocks, csv_files, folders, passes, snapshots
+from dalenius.engines.duckdb.connection import File, Limits, TablesInUse, run
 from dalenius.engines.duckdb.results import cells
-from dalenius.engines.engine import AS_DECLARED, Reading
+from dalenius.engines.engine import AS_DECLARED, Divided, Reading
 from dalenius.errors import DataMismatch
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import Neighbours, require_same
@@ -19,12 +21,14 @@ from dalenius.process import identity
 from dalenius.query.cells import Cells
 from dalenius.query.plan.passes import Pass
 from dalenius.query.tables import Table
+from dalenius.query.types import Code
 
 
 class DuckDBEngine:
     """Snapshots in one DuckDB file of `folder`, or of a private temporary folder that goes with the engine.
 
-    `tables` are those that the file already holds; `log` gets what failed, for the owner alone.
+    `tables` are those that the file already holds; `log` gets what failed, for the owner alone. Several processes read
+    the file of a folder at once; one that imports asks the others to let go of it, which they do between questions.
     """
 
     def __init__(
@@ -40,20 +44,52 @@ class DuckDBEngine:
         # At the latest with the process; an engine that nobody closed is no reason for a warning.
         self._delete = weakref.finalize(self, folders.delete, place, identity()) if folder is None else None
         self._limits = limits or Limits()
-        self._file, self._log = File(place / "tables.duckdb", self._limits), log
+        path = place / "tables.duckdb"
+        self._file, self._log = File(path, self._limits, shared=folder is not None), log
         self._tables = {table.name: table for table in tables}
-        with self._file.writing() as connection:
-            snapshots.prepare(connection)
-        self._file.keep_private()
+        self._imported: set[tuple[str, int]] = set()
+        if not path.exists():
+            with self._file.writing() as connection:
+                snapshots.prepare(connection)
+            self._file.keep_private()
+
+    def hold(self, tables: Iterable[Table]) -> None:
+        """Take over which versions count: those that somebody else has imported too."""
+        self._tables = {table.name: table for table in tables}
+
+    def missing(self, tables: Iterable[Table]) -> list[str]:
+        """The names of tables whose version is not in the file."""
+        unsure = [table for table in tables if (table.name, table.version) not in self._imported]
+        if not unsure:
+            return []
+        try:
+            with self._file.reading() as connection:
+                return snapshots.missing(connection, unsure)
+        except (duckdb.Error, OSError) as error:
+            self._log(error)
+        raise DataMismatch(
+            unsure[0].name, problem="the file tables.duckdb cannot be opened",
+            instead="Put back a copy of it, or take it away and update all tables.",
+        )  # fmt: skip
+
+    def release_if_wanted(self) -> bool:
+        """Let go of the file if another process wants to import and no question is under way here."""
+        return self._file.release_if_wanted()
 
     def register(self, table: Table, source: Any, *, counts: bool = False, reading: Reading = AS_DECLARED) -> None:
         """Import the rows of a table; raises `DataMismatch` and keeps nothing if they disagree with it."""
         problem: DataMismatch | None = None
         try:
+            self._require_new(table)
             with self._file.writing() as connection:
+                snapshots.prepare(connection)
+                snapshots.discard(connection, table, self._tables)
                 snapshots.write(connection, table, source, self._tables, counts=counts, reading=reading)
-            self._tables[table.name] = table
+            self._tables = {**self._tables, table.name: table}
+            self._imported.add((table.name, table.version))
             return
+        except TablesInUse:
+            problem = _in_use(table)
         except DataMismatch as error:
             problem = error
         except Exception as error:
@@ -62,16 +98,42 @@ class DuckDBEngine:
             problem = DataMismatch(table.name, problem=known[0], instead=known[1]) if known else None
         raise problem or DataMismatch(
             table.name,
-            problem="the source could not be read, or this version is there already",
+            problem="the source could not be read",
             instead="The owner's log says why; the reason may quote rows.",
         )
+
+    def _require_new(self, table: Table) -> None:
+        known = self._tables.get(table.name)
+        if known is not None and table.version <= known.version:
+            raise DataMismatch(table.name, problem="this version is there already", instead="Import the next version.")
 
     def counted(self, table: Table) -> Table:
         """A public table with its figures; a private one as it is."""
         if table.protection is not None:
             return table
-        with self._file.writing() as connection:
+        with self._file.reading() as connection:
             return snapshots.counted(connection, table)
+
+    def divide(self, table: Table, column: str, values: Sequence[Code]) -> None:
+        """Partition the units of a table's population; raises `DataMismatch` where a unit has two of the values."""
+        problem: DataMismatch | None = None
+        try:
+            with self._file.writing() as connection:
+                return blocks.divide(connection, table, column, values)
+        except TablesInUse:
+            problem = _in_use(table)
+        except DataMismatch as error:
+            problem = error
+        except Exception as error:
+            self._log(error)
+        raise problem or DataMismatch(
+            table.name, problem="its rows could not be read", instead="The owner's log says why; it may quote rows."
+        )
+
+    def divided(self) -> Mapping[str, Divided]:
+        """The partitions, by their populations."""
+        with self._file.reading() as connection:
+            return blocks.divided(connection)
 
     def spelled(self, step: Pass) -> str:
         """The SQL of a pass; it depends on public facts alone."""
@@ -90,6 +152,14 @@ class DuckDBEngine:
         self._file.close()
         if self._delete:
             self._delete()
+
+
+def _in_use(table: Table) -> DataMismatch:
+    return DataMismatch(
+        table.name,
+        problem="another process holds the tables open and does not let go",
+        instead="Wait for the questions that run there, or close the database there, and try again.",
+    )
 
 
 def neighbours(step: Pass) -> Neighbours:

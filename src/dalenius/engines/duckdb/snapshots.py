@@ -11,14 +11,16 @@ are brought to the kind of the parent's key, and one that does not fit matches n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn, TypeAlias
 
 import duckdb
 import pyarrow as pa
 
+from dalenius.engines.duckdb import blocks
 from dalenius.engines.duckdb.codes import FLOATS, INTEGERS, Chain, Source, chain, text, unreadable
+from dalenius.engines.duckdb.expressions import quote
 from dalenius.engines.duckdb.hashes import folded, identity, mixed
 from dalenius.engines.duckdb.names import OWNER, ROWS, TEXTS, rows_table, stored, stored_key, texts_table, width
 from dalenius.engines.duckdb.sources import SOURCE, named, opened
@@ -39,6 +41,36 @@ def prepare(connection: Connection) -> None:
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {ROWS}; CREATE SCHEMA IF NOT EXISTS {TEXTS}")
     connection.execute("CREATE TABLE IF NOT EXISTS people (population VARCHAR PRIMARY KEY, kind VARCHAR)")
     connection.execute("CREATE TABLE IF NOT EXISTS keys (key VARCHAR PRIMARY KEY, kind VARCHAR)")
+    blocks.prepare(connection)
+
+
+def missing(connection: Connection, tables: Iterable[Table]) -> list[str]:
+    """The names of tables whose rows are not there in the version that counts."""
+    there = _stored(connection)
+    return [table.name for table in tables if (table.name, table.version) not in there]
+
+
+def discard(connection: Connection, table: Table, held: Mapping[str, Table]) -> None:
+    """Drop what is left of an import of this version that was never written down, and versions before those held."""
+    for name, version in _stored(connection):
+        known = held.get(name)
+        orphan = (name, version) == (table.name, table.version) and (known is None or known.version < version)
+        if orphan or (known is not None and version < known.version):
+            _drop(connection, name, version)
+
+
+def _stored(connection: Connection) -> set[tuple[str, int]]:
+    sql = f"SELECT table_name FROM duckdb_tables() WHERE schema_name = '{ROWS}' AND NOT internal"
+    pairs = [name.rpartition("@") for (name,) in connection.execute(sql).fetchall()]
+    return {(name, int(version)) for name, _, version in pairs}
+
+
+def _drop(connection: Connection, name: str, version: int) -> None:
+    sql = f"SELECT table_name FROM duckdb_tables() WHERE schema_name = '{TEXTS}' AND starts_with(table_name, ?)"
+    texts = connection.execute(sql, [f"{name}@{version}@"]).fetchall()
+    for schema, each in [(ROWS, f"{name}@{version}"), *((TEXTS, each) for (each,) in texts)]:
+        connection.execute(f"DROP TABLE {schema}.{quote(each)}")
+    connection.execute("DELETE FROM keys WHERE starts_with(key, ?)", [f"{ROWS}.{quote(f'{name}@{version}')}."])
 
 
 def counted(connection: Connection, table: Table) -> Table:
@@ -92,6 +124,7 @@ class Import:
         self._write_texts()
         self._write_rows()
         self._require_no_nulls()
+        blocks.keep(self.connection, self.table, counts=self.counts)
         self.connection.execute("DROP TABLE staged")
 
     # ---- what is imported

@@ -92,6 +92,9 @@ class Formula:
         return apply("modulo", other, self)
 
     def __neg__(self) -> Formula:
+        value = self.term.value if isinstance(self.term, Constant) else None
+        if isinstance(value, int | Fraction) and not isinstance(value, bool):
+            return Formula(Constant(-value))  # as in SQL, the sign before a number is part of it
         return apply("negate", self)
 
     def __abs__(self) -> Formula:

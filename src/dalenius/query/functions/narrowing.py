@@ -111,7 +111,8 @@ class _Facts:
         if not isinstance(domain, Choice):
             self._set(column, choice(values, nullable=domain.nullable))
             return
-        left = tuple(each for each in domain.values if each in set(values))
+        kept = set(values)
+        left = tuple(each for each in domain.values if each in kept)
         if left:
             self._set(column, Choice(domain.nullable, left))
 

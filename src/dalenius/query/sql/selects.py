@@ -176,8 +176,12 @@ def _alias(node: exp.Expr) -> str | None:
 def _source(node: exp.Select) -> Source:
     clause = node.args["from_"]
     only(clause, "this")
-    source = _relation(clause.this)
-    crossed, joins = False, node.args.get("joins") or []
+    return _chained(_relation(clause.this), node.args.get("joins") or [], clause)
+
+
+def _chained(source: Source, joins: list[exp.Join], clause: exp.Expr) -> Source:
+    """A table and what is joined to it, one after the other."""
+    crossed = False
     if len(joins) > MOST_JOINS:
         raise refusal(clause, rule=f"a question joins at most {MOST_JOINS} times", instead="Join fewer tables.")
     for join in joins:
@@ -185,16 +189,25 @@ def _source(node: exp.Select) -> Source:
     return source
 
 
-def _relation(node: exp.Expr) -> Source:
+def _right(node: exp.Expr) -> Source:
+    """The right side of a join: a table, a question, or joins in brackets."""
+    inner = node.this
+    if type(node) is not exp.Subquery or type(inner) not in (exp.Table, exp.Subquery) or not inner.args.get("joins"):
+        return _relation(node)
+    only(node, "this")
+    return _chained(_relation(inner, "joins"), inner.args["joins"], node)
+
+
+def _relation(node: exp.Expr, *more: str) -> Source:
     if type(node) is exp.Table:
         if type(node.this) is not exp.Identifier:
             raise refusal(
                 node, rule="files, functions and values are not tables", instead="Name a table of the catalog."
             )
-        only(node, "this", "alias")
+        only(node, "this", "alias", *more)
         return TableName(identifier(node.this), _alias(node))
     if type(node) is exp.Subquery:
-        only(node, "this", "alias")
+        only(node, "this", "alias", *more)
         return Subquery(query(node.this), _alias(node))
     rule, instead = _SOURCES.get(type(node).__name__, ("it is not a table", "Name a table of the catalog."))
     raise refusal(node, rule=rule, instead=instead)
@@ -227,7 +240,7 @@ def _joined(left: Source, node: exp.Join, crossed: bool) -> tuple[Joined, bool]:
         )
     if crossed and kind in ("right", "full"):  # a comma binds less than JOIN, which matters only here
         raise refusal(node, rule="commas and outer joins do not mix", instead="Write JOIN ... ON for every table.")
-    right = _relation(node.this)
+    right = _right(node.this)
     condition = _on(node, left, right, kind)
     if condition is None:
         return Joined(left, right, "cross", None), True

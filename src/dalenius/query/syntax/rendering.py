@@ -1,9 +1,14 @@
-"""A question's clauses as short SQL-like text, for error messages and column names; never for an engine."""
+"""A question as SQL text, for error messages, for the names of columns and for a server; never for an engine.
+
+The text reads well and reads back: `read(query_text(query)) == query` for every question that SQL can say. What it
+cannot say (a constant of one third, a text with control characters) is written as well as may be, and whoever sends
+the text elsewhere reads it back first.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import singledispatch
 
@@ -17,7 +22,6 @@ from dalenius.query.syntax.syntax import (
     Query,
     Select,
     Source,
-    Subquery,
     TableName,
     Term,
     UnionAll,
@@ -25,12 +29,39 @@ from dalenius.query.syntax.syntax import (
 )
 from dalenius.query.types import decimal
 
-_OPERATORS = {
-    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//", "modulo": "%",
-    "equal": "=", "not_equal": "<>", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
-    "and": "AND", "or": "OR", "like": "LIKE",
+_OR, _AND, _NOT, _TRUTH, _JOINED_TEXT, _SUM, _PRODUCT, _SINGLE = range(1, 9)
+"""How tightly a term binds; an operand that binds less tightly than its operator asks for stands in brackets."""
+
+_OPERATORS: Mapping[str, tuple[str, int]] = {
+    "or": ("OR", _OR), "and": ("AND", _AND),
+    "equal": ("=", _TRUTH), "not_equal": ("<>", _TRUTH), "less": ("<", _TRUTH), "less_equal": ("<=", _TRUTH),
+    "greater": (">", _TRUTH), "greater_equal": (">=", _TRUTH), "like": ("LIKE", _TRUTH),
+    "concat": ("||", _JOINED_TEXT), "add": ("+", _SUM), "subtract": ("-", _SUM),
+    "multiply": ("*", _PRODUCT), "divide": ("/", _PRODUCT), "floor_divide": ("//", _PRODUCT), "modulo": ("%", _PRODUCT),
 }  # fmt: skip
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN", "cross": "CROSS JOIN"}
+_CALLED = {"null_if": "NULLIF"}
+"""Functions whose SQL name is not their own."""
+
+RESERVED = frozenset(
+    {
+        "all", "alter", "and", "anti", "any", "as", "asof", "between", "case", "connect_by_root", "create",
+        "cross", "cube", "current_date", "current_time", "current_timestamp", "current_user", "describe",
+        "distinct", "drop", "else", "except", "false", "fetch", "for", "from", "full", "glob", "grant",
+        "having", "if", "ilike", "inner", "insert", "intersect", "interval", "into", "join", "lateral", "left",
+        "like", "limit", "lock", "natural", "not", "notnull", "null", "offset", "on", "or", "outer",
+        "partitioned_by", "qualify", "recursive", "regexp", "returning", "revoke", "right", "rlike", "rollback",
+        "rollup", "select", "semi", "straight_join", "symmetric", "tablesample", "then", "true", "uncache",
+        "union", "using", "values", "when", "where", "window", "with", "xor",
+    }
+)  # fmt: skip
+"""Words that are names only in quotes."""
+
+
+def name_text(name: str) -> str:
+    """A name as SQL reads it, in quotes where they are needed."""
+    plain = name == "*" or (name.isidentifier() and name.lower() not in RESERVED)
+    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 @singledispatch
@@ -41,7 +72,7 @@ def text(term: Term) -> str:
 
 @text.register
 def _(term: Name) -> str:
-    return term.name if term.table is None else f"{term.table}.{term.name}"
+    return name_text(term.name) if term.table is None else f"{name_text(term.table)}.{name_text(term.name)}"
 
 
 @text.register
@@ -49,8 +80,10 @@ def _(term: Constant) -> str:
     value = term.value
     if value is None or isinstance(value, bool):
         return str(value).upper() if value is not None else "NULL"
-    if isinstance(value, str | dt.date):
-        return "'" + str(value).replace("'", "''") + "'"
+    if isinstance(value, dt.date):
+        return f"{'TIMESTAMP' if isinstance(value, dt.datetime) else 'DATE'} '{value}'"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
     return str(decimal(value) if isinstance(value, Fraction) else value)
 
 
@@ -62,39 +95,80 @@ def _(term: UnitsIn) -> str:
 @text.register
 def _(term: Apply) -> str:
     if term.function in _OPERATORS and len(term.arguments) >= 2:
-        return f" {_OPERATORS[term.function]} ".join(_operand(argument) for argument in term.arguments)
+        return _operation(term)
     if term.function in _SPELLED and term.arguments:
-        return _SPELLED[term.function]([_operand(argument) for argument in term.arguments])
+        return _SPELLED[term.function](term.arguments)
     listed = ", ".join(text(argument) for argument in term.arguments)
     if term.function == "count" and not term.arguments:
         listed = "*"
-    return f"{term.function.upper()}({'DISTINCT ' if term.distinct else ''}{listed})"
+    called = _CALLED.get(term.function, term.function.upper())
+    return f"{called}({'DISTINCT ' if term.distinct else ''}{listed})"
 
 
-def _operand(term: Term) -> str:
-    loose = isinstance(term, Apply) and term.function in _OPERATORS
-    return f"({text(term)})" if loose else text(term)
+def _operation(term: Apply) -> str:
+    """Operators nest to the left, so that only the right side needs brackets at an equal level; truths never nest."""
+    sign, level = _OPERATORS[term.function]
+    first, *others = term.arguments
+    parts = [_operand(first, level + 1 if level == _TRUTH else level)]
+    return f" {sign} ".join(parts + [_operand(each, level + 1) for each in others])
 
 
-def _case(parts: Sequence[str]) -> str:
+def _operand(term: Term, level: int) -> str:
+    return text(term) if _level(term) >= level else f"({text(term)})"
+
+
+def _level(term: Term) -> int:
+    if isinstance(term, UnitsIn):
+        return _TRUTH
+    if not isinstance(term, Apply):
+        return _SINGLE
+    if term.function in _OPERATORS and len(term.arguments) >= 2:
+        return _OPERATORS[term.function][1]
+    return {"not": _NOT, "is_null": _TRUTH, "in": _TRUTH, "between": _TRUTH}.get(term.function, _SINGLE)
+
+
+def _not(terms: Sequence[Term]) -> str:
+    inner = terms[0]
+    if isinstance(inner, Apply) and inner.function == "is_null" and inner.arguments:
+        return f"{_operand(inner.arguments[0], _JOINED_TEXT)} IS NOT NULL"
+    return f"NOT {text(inner) if _level(inner) == _NOT else _operand(inner, _JOINED_TEXT)}"
+
+
+def _negative(terms: Sequence[Term]) -> str:
+    inner = text(terms[0])
+    bare = _level(terms[0]) == _SINGLE and not inner.startswith("-")  # two signs in a row begin a comment
+    return f"-{inner}" if bare else f"-({inner})"
+
+
+def _in(terms: Sequence[Term]) -> str:
+    return f"{_operand(terms[0], _JOINED_TEXT)} IN ({', '.join(text(each) for each in terms[1:])})"
+
+
+def _between(terms: Sequence[Term]) -> str:
+    first, *bounds = [_operand(each, _JOINED_TEXT) for each in terms]
+    return f"{first} BETWEEN {' AND '.join(bounds)}"
+
+
+def _case(terms: Sequence[Term]) -> str:
+    parts = [text(each) for each in terms]
     pairs = zip(parts[:-1:2], parts[1::2], strict=False)
     arms = " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs)
     return f"CASE {arms} ELSE {parts[-1]} END"
 
 
-_SPELLED = {
-    "not": lambda parts: f"NOT {parts[0]}",
-    "negate": lambda parts: f"-{parts[0]}",
-    "is_null": lambda parts: f"{parts[0]} IS NULL",
-    "in": lambda parts: f"{parts[0]} IN ({', '.join(parts[1:])})",
-    "between": lambda parts: f"{parts[0]} BETWEEN {' AND '.join(parts[1:])}",
+_SPELLED: Mapping[str, Callable[[Sequence[Term]], str]] = {
+    "not": _not,
+    "negate": _negative,
+    "is_null": lambda terms: f"{_operand(terms[0], _JOINED_TEXT)} IS NULL",
+    "in": _in,
+    "between": _between,
     "case": _case,
 }
 
 
 def item_text(item: Item) -> str:
     """One output column."""
-    return text(item.term) if item.alias is None else f"{text(item.term)} AS {item.alias}"
+    return text(item.term) if item.alias is None else f"{text(item.term)} AS {name_text(item.alias)}"
 
 
 def order_text(order: Order) -> str:
@@ -104,30 +178,41 @@ def order_text(order: Order) -> str:
 
 def source_text(source: Source) -> str:
     """What stands in FROM."""
-    if isinstance(source, TableName):
-        return source.name if source.alias is None else f"{source.name} {source.alias}"
-    if isinstance(source, Subquery):
-        return f"({query_text(source.query)})" + (f" {source.alias}" if source.alias else "")
-    return f"{source_text(source.left)} {join_text(source)}"
+    if isinstance(source, Joined):
+        return f"{source_text(source.left)} {join_text(source)}"
+    inner = name_text(source.name) if isinstance(source, TableName) else f"({query_text(source.query)})"
+    return inner if source.alias is None else f"{inner} {name_text(source.alias)}"
 
 
 def join_text(joined: Joined) -> str:
     """The right side of a join and its condition."""
     condition = "" if joined.condition is None else f" ON {text(joined.condition)}"
-    return f"{_JOINS[joined.kind]} {source_text(joined.right)}{condition}"
+    right = source_text(joined.right)
+    return f"{_JOINS[joined.kind]} {f'({right})' if isinstance(joined.right, Joined) else right}{condition}"
 
 
 def query_text(query: Query) -> str:
     """A whole query, in one line."""
     if isinstance(query, UnionAll):
-        return " UNION ALL ".join(query_text(part) for part in query.parts)
-    clauses = [_select_text(query), f"FROM {source_text(query.source)}"]
+        return _common_text(query) + " UNION ALL ".join(_part_text(part) for part in query.parts)
+    clauses = [_common_text(query) + _select_text(query), f"FROM {source_text(query.source)}"]
     clauses += [f"WHERE {text(query.where)}"] if query.where is not None else []
     clauses += [group_text(query.group_by)] if query.group_by else []
     clauses += [f"HAVING {text(query.having)}"] if query.having is not None else []
     clauses += ["ORDER BY " + ", ".join(order_text(order) for order in query.order_by)] if query.order_by else []
     clauses += [f"LIMIT {query.limit}"] if query.limit is not None else []
     return " ".join(clauses)
+
+
+def _common_text(query: Query) -> str:
+    listed = ", ".join(f"{name_text(name)} AS ({query_text(inner)})" for name, inner in query.common)
+    return f"WITH {listed} " if listed else ""
+
+
+def _part_text(part: Query) -> str:
+    """A part of UNION ALL, in brackets where its end or its names would be taken for the whole's."""
+    plain = isinstance(part, Select) and not part.order_by and part.limit is None and not part.common
+    return query_text(part) if plain else f"({query_text(part)})"
 
 
 def _select_text(select: Select) -> str:

@@ -1,0 +1,32 @@
+"""What the commands do, a file a group; each loads when it is called, so that help and completion stay quick."""
+
+from __future__ import annotations
+
+from dalenius.lazy import names
+
+__getattr__, __dir__ = names(
+    __name__,
+    {
+        "add_population": "folders",
+        "add_table": "importing",
+        "ask": "questions",
+        "card": "registries",
+        "check": "ledgers",
+        "completion": "completing",
+        "cost": "questions",
+        "demo": "showing",
+        "explain": "questions",
+        "grant": "people",
+        "init": "folders",
+        "ledger": "ledgers",
+        "registry": "registries",
+        "rehearse": "questions",
+        "replays": "registries",
+        "revoke": "people",
+        "serve": "serving",
+        "study": "people",
+        "tables": "folders",
+        "token": "people",
+        "update_table": "importing",
+    },
+)

@@ -1,0 +1,176 @@
+"""`dalenius ask`, `cost`, `explain` and `rehearse`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dalenius.cli.bars import answer_bars
+from dalenius.cli.exits import REFUSED
+from dalenius.cli.sessions import AnyAsked, AnySession, asking
+from dalenius.cli.terminal import Terminal
+from dalenius.curator.answers.answers import Answer
+from dalenius.curator.answers.encoding import encoded
+from dalenius.curator.asking.asking import Cost
+from dalenius.curator.asking.prices import Offer
+from dalenius.errors import InvalidParameter
+from dalenius.query.estimates.expectations import ExpectedError
+from dalenius.query.tables import Most
+
+_NAMED = re.compile(r"\s*([^\W\d]\w*)\s*=(.*)", re.DOTALL)
+
+
+def ask(chosen: argparse.Namespace, terminal: Terminal) -> int | None:
+    """Show price and expected error to a person, and ask once they agree."""
+    with asking(chosen) as session:
+        question, price = _question(session, chosen, terminal), _price(chosen)
+        if terminal.talks and not chosen.yes:
+            cost = question.cost(**price)
+            terminal.tell(_offer(cost, _expected(question, price, cost)))
+            if not terminal.agreed("Ask it?"):
+                terminal.tell("dalenius: not asked; nothing was charged.")
+                return REFUSED
+        form = {"nonnegative": chosen.nonnegative, "digits": chosen.digits, "key": chosen.key, "fresh": chosen.fresh}
+        with terminal.progress("working") as progress:
+            answer = question.run(**price, **form, progress=progress)
+    _show(answer, chosen, terminal)
+    return None
+
+
+def rehearse(chosen: argparse.Namespace, terminal: Terminal) -> None:
+    """The answer on made-up rows."""
+    price = {"epsilon": chosen.epsilon, "share": chosen.share, "level": chosen.level}
+    with asking(chosen) as session:
+        answer = _question(session, chosen, terminal).rehearse(**price)
+    _show(answer, chosen, terminal)
+
+
+def cost(chosen: argparse.Namespace, terminal: Terminal) -> None:
+    """What it would cost, and which error to expect."""
+    with asking(chosen) as session:
+        question, price = _question(session, chosen, terminal), _price(chosen)
+        found = question.cost(**price)
+        errors = _expected(question, price, found)
+    if chosen.json:
+        terminal.show_json(
+            {**_cost_facts(found), "expected_error": {name: _error(each) for name, each in errors.items()}}
+        )
+    else:
+        terminal.show(_offer(found, errors))
+
+
+def explain(chosen: argparse.Namespace, terminal: Terminal) -> None:
+    """The derivation."""
+    with asking(chosen) as session:
+        text = _question(session, chosen, terminal).explain(epsilon=chosen.epsilon, share=chosen.share)
+    if chosen.json:
+        terminal.show_json({"derivation": str(text)})
+    else:
+        terminal.show(text)
+
+
+# ---- what was typed
+
+
+def _question(session: AnySession, chosen: argparse.Namespace, terminal: Terminal) -> AnyAsked:
+    text = terminal.given.read() if chosen.sql == "-" else chosen.sql
+    return session.sql(text, most=most(chosen))
+
+
+def most(chosen: argparse.Namespace) -> Most | None:
+    """How much of one unit enters an answer, where it was said."""
+    if chosen.most_rows is None and chosen.most_groups is None:
+        return None
+    return Most(rows=chosen.most_rows, groups=chosen.most_groups)
+
+
+def _price(chosen: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "epsilon": chosen.epsilon,
+        "share": chosen.share,
+        "error": _errors(chosen.error or []),
+        "size": chosen.size,
+        "level": chosen.level,
+        "weights": _weights(chosen.weight or []),
+    }
+
+
+def _errors(given: list[str]) -> str | dict[str, str] | None:
+    """One error for all columns, or one for each that was named: visits=50."""
+    named = [_NAMED.fullmatch(text) for text in given]
+    if not any(named) and len(given) <= 1:
+        return given[0] if given else None
+    if not all(named):
+        raise InvalidParameter("--error", given, allowed="one error for all columns, or COLUMN=ERROR for each")
+    return {found[1]: found[2].strip() for found in named if found}
+
+
+def _weights(given: list[str]) -> dict[str, str] | None:
+    found = [_NAMED.fullmatch(text) for text in given]
+    if not all(found):
+        raise InvalidParameter("--weight", given, allowed="COLUMN=W, such as visits=2")
+    return {each[1]: each[2].strip() for each in found if each} or None
+
+
+# ---- what is shown
+
+
+def _expected(question: AnyAsked, price: Mapping[str, Any], cost: Cost) -> Mapping[str, ExpectedError]:
+    """The expected error at the price; one that was solved for is a share of the budget."""
+    offer = {name: price[name] for name in ("epsilon", "share", "size", "weights")}
+    if price["error"] is not None:
+        offer["share"] = max(cost.shares.values(), default=None)
+    level = Offer(error=price["error"], level=price["level"]).agreed_level()
+    return question.expected_error(**offer, level=level)
+
+
+def _offer(cost: Cost, errors: Mapping[str, ExpectedError]) -> str:
+    return "\n".join(["expected error:", *(f"  {name}: {error}" for name, error in errors.items()), str(cost)])
+
+
+def _cost_facts(cost: Cost) -> dict[str, Any]:
+    people = {
+        name: {"share": str(share), "epsilon": str(cost.epsilons[name]), "left": _or_none(cost.left[name])}
+        for name, share in cost.shares.items()
+    }
+    return {"loss": str(cost.loss), "populations": people, "affordable": cost.affordable, "note": cost.note}
+
+
+def _or_none(share: object) -> str | None:
+    return None if share is None else str(share)
+
+
+def _error(error: ExpectedError) -> dict[str, Any]:
+    return {"text": str(error), "level": str(error.level), "fixed": _or_none(error.fixed)}
+
+
+def answer_facts(answer: Answer) -> dict[str, Any]:
+    """An answer as a server sends it."""
+    return {"answer": json.loads(encoded(answer)), "left": answer.left, "replayed": answer.replayed}
+
+
+def _show(answer: Answer, chosen: argparse.Namespace, terminal: Terminal) -> None:
+    if chosen.json:
+        terminal.show_json(answer_facts(answer))
+    elif chosen.csv:
+        terminal.shown.write(answer.to_csv())
+    elif chosen.arrow is None:
+        terminal.show(answer)
+    if chosen.arrow is not None:
+        _write_arrow(answer, Path(chosen.arrow))
+    if chosen.plot is not None:
+        answer.plot(chosen.plot)
+    if chosen.chart:
+        (terminal.tell if chosen.json or chosen.csv else terminal.show)("\n".join(["", *answer_bars(answer)]))
+
+
+def _write_arrow(answer: Answer, path: Path) -> None:
+    table = answer.to_arrow()
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)

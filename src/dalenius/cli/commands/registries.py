@@ -1,0 +1,80 @@
+"""`dalenius registry`, `card` and `replays`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dalenius.cli.commands.questions import answer_facts
+from dalenius.cli.sessions import opened
+from dalenius.cli.terminal import Terminal
+from dalenius.curator.names import percent
+from dalenius.curator.registry.forms import day, lasts, promise
+from dalenius.curator.registry.records import PopulationRecord
+from dalenius.curator.sessions import Session
+from dalenius.privacy.numbers import shown
+
+
+def registry(chosen: argparse.Namespace, terminal: Terminal) -> None:
+    """What each population is used for, and how much of it is spent."""
+    with opened(chosen.folder) as db:
+        found = db.registry()
+    if chosen.html is not None:
+        Path(chosen.html).write_text(found.to_html(), encoding="utf-8")
+        terminal.tell(f"dalenius: the page is in {chosen.html}.")
+    elif chosen.json:
+        terminal.show(found.to_json())
+    elif chosen.csv:
+        terminal.shown.write(found.to_csv())
+    else:
+        terminal.show("\n\n".join(map(_upright, found.populations)) or "There is no population yet.")
+        terminal.show(f"\nAs of {found.at:%Y-%m-%d %H:%M} UTC. Shares are parts of a population's whole budget.")
+
+
+def _upright(record: PopulationRecord) -> str:
+    """A population in lines that every terminal is wide enough for."""
+    facts = {
+        "used for": record.purpose or "-",
+        "unit": f"{record.unit or '-'} ({record.neighbours})",
+        "cap": promise(record),
+        "spent": f"{percent(record.spent)} (what epsilon = {shown(record.spent_epsilon)} buys)",
+        "releases": f"{record.releases:,}",
+        "a week": percent(record.weekly),
+        "lasts until": lasts(record),
+        **({"retires": day(record.retires)} if record.retires else {}),
+        **{f"block {name}": f"{percent(share)} spent" for name, share in record.blocks},
+        **{f"study {each.name}": f"{percent(each.spent)} of {percent(each.quota)} spent" for each in record.studies},
+    }
+    widest = max(map(len, facts))
+    return "\n".join([record.name, *(f"  {name:<{widest}}  {text}" for name, text in facts.items())])
+
+
+def card(chosen: argparse.Namespace, terminal: Terminal) -> None:
+    """What is and is not promised about an answer."""
+    with opened(chosen.folder) as db:
+        found = db.card(chosen.receipt)
+    terminal.show(found.to_json() if chosen.json else found.to_markdown())
+
+
+def replays(chosen: argparse.Namespace, terminal: Terminal) -> None:
+    """What was bought before."""
+    with opened(chosen.folder) as db:
+        session = db if chosen.analyst is None else db.as_analyst(chosen.analyst)
+        if chosen.receipt is None:
+            _list(session, chosen, terminal)
+            return
+        answer = session.replay(chosen.receipt)
+    if chosen.json:
+        terminal.show_json(answer_facts(answer))
+    else:
+        terminal.show(answer)
+
+
+def _list(session: Session, chosen: argparse.Namespace, terminal: Terminal) -> None:
+    found = session.replays()
+    if chosen.json:
+        facts = [{"receipt": each.receipt, "at": each.at.isoformat(), "charged": each.charged, "asked": each.asked}
+                 for each in found]  # fmt: skip
+        terminal.show_json({"replays": facts})
+    else:
+        terminal.show("\n".join(map(str, found)) or "No answer was bought yet.")

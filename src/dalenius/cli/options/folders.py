@@ -1,0 +1,103 @@
+"""Options of the commands that make a database and its tables."""
+
+from __future__ import annotations
+
+import argparse
+
+from dalenius.cli.options.shared import Commands, as_json, asker, command, folder
+
+_FILL_IN = """Only the names and types in the file's header are read, never a value. Bounds, steps and categories are
+written into catalog.toml as question marks, and so are the types of a CSV file, which has none; the table cannot be
+asked, and no row is imported, until the owner has filled them in and runs update-table (or the same command again)."""
+
+
+def add(commands: Commands) -> None:
+    """init, add-population, add-table, update-table and tables."""
+    _init(commands)
+    _add_population(commands)
+    _add_table(commands)
+    made = command(
+        commands, "update-table", "update_table", help="replace the rows of a table; what was spent stays spent"
+    )
+    folder(made)
+    made.add_argument("table", metavar="NAME", help="the table")
+    made.add_argument("file", metavar="FILE", help="a Parquet or CSV file with the new rows")
+    as_json(made)
+    made = command(commands, "tables", "tables", help="list tables and columns, and what is left of the budget")
+    asker(made)
+    as_json(made)
+
+
+def _init(commands: Commands) -> None:
+    made = command(commands, "init", "init", help="make a new, empty database in a new folder")
+    folder(made)
+    made.add_argument("--population", metavar="NAME", help="declare the people that the tables are about")
+    _budget(made, needed=False)
+    made.add_argument(
+        "--mark",
+        metavar="PLACE",
+        help="where the ledger's high-water mark is kept, outside the folder (default: in your state folder)",
+    )
+    made.add_argument(
+        "--ledger",
+        metavar="URL",
+        help="keep the ledger in PostgreSQL (postgresql://host/database; the password comes from ~/.pgpass)",
+    )
+    as_json(made)
+
+
+def _add_population(commands: Commands) -> None:
+    made = command(
+        commands,
+        "add-population",
+        "add_population",
+        help="declare the people that some tables are about, and how much may ever be learnt about them",
+    )
+    folder(made)
+    made.add_argument("population", metavar="NAME", help="a name for these people, such as patients")
+    _budget(made, needed=True)
+    as_json(made)
+
+
+def _budget(made: argparse.ArgumentParser, *, needed: bool) -> None:
+    made.add_argument("--epsilon", metavar="E", required=needed, help="the budget of the population; it never changes")
+    made.add_argument("--delta", metavar="D", default="0", help="the delta of the budget, such as 1e-9 (default: 0)")
+    made.add_argument(
+        "--neighbours",
+        choices=("add_remove", "replace"),
+        default="add_remove",
+        help="hide whether somebody takes part (default), or what the rows of somebody say",
+    )
+    made.add_argument("--purpose", metavar="TEXT", default="", help="what the data is used for; it is published")
+    made.add_argument("--retires", metavar="DAY", help="from which day on nothing more is answered")
+
+
+def _add_table(commands: Commands) -> None:
+    made = command(
+        commands,
+        "add-table",
+        "add_table",
+        help="declare a table from the header of a file, or import it",
+        more=_FILL_IN,
+    )
+    folder(made)
+    made.add_argument("table", metavar="NAME", help="a name for the table")
+    made.add_argument("file", metavar="FILE", help="a Parquet or CSV file (.parquet, .csv, .csv.gz, .tsv)")
+    made.add_argument("--population", metavar="NAME", help="the people that the table is about")
+    made.add_argument("--unit", metavar="COLUMN", help="the column that says whose row it is, or a path to one")
+    made.add_argument("--most-rows", metavar="N", type=int, help="of one unit, at most so many rows enter an answer")
+    made.add_argument(
+        "--most-groups", metavar="N", type=int, help="of one unit, in at most so many groups of an answer"
+    )
+    made.add_argument(
+        "--type", metavar="COLUMN=TYPE", action="append",
+        help="the type of a column: Int, Real, Category, Text, Date, Timestamp or Bool; may be repeated",
+    )  # fmt: skip
+    made.add_argument("--public", action="store_true", help="no row is about anybody who must be protected")
+    made.add_argument(
+        "--suggest-bounds",
+        action="store_true",
+        help="estimate bounds of the number columns privately; this is charged to the population",
+    )
+    made.add_argument("--epsilon", metavar="E", help="what the estimate of bounds may cost in all")
+    as_json(made)

@@ -1,0 +1,66 @@
+"""Options of the commands that show and check what was spent."""
+
+from __future__ import annotations
+
+from dalenius.cli.options.shared import Commands, as_json, command, folder
+
+ACTIONS = ("show", "verify", "reconcile", "entries")
+
+
+class Suggested(tuple[str, ...]):
+    """Words that completion offers where others may stand as well: `ledger verify FOLDER` is understood too."""
+
+    def __contains__(self, word: object) -> bool:
+        return True
+
+
+def add(commands: Commands) -> None:
+    """ledger, check, registry, card and replays."""
+    made = command(
+        commands, "ledger", "ledger", help="show who spent what; verify, or reconcile after a restore",
+        more="""show       who spent what of which budget (the default)
+verify     recompute the chain and every balance independently; exit code 5 if something is wrong
+reconcile  after a restore, a clone or a lost mark: go on at the largest spending that is known
+entries    every entry""",
+    )  # fmt: skip
+    folder(made)
+    made.add_argument(
+        "action",
+        metavar="ACTION",
+        choices=Suggested(ACTIONS),
+        nargs="?",
+        default="show",
+        help=f"{', '.join(ACTIONS)} (default: show); it may also stand before the folder",
+    )
+    made.add_argument("--yes", action="store_true", help="reconcile without asking first")
+    as_json(made)
+    _check(commands)
+    _registry(commands)
+
+
+def _check(commands: Commands) -> None:
+    made = command(commands, "check", "check", help="check the database itself; exit code 5 if something is wrong")
+    made.add_argument("what", choices=("ledger",), help="the chain and every balance, recomputed independently")
+    folder(made)
+    as_json(made)
+
+
+def _registry(commands: Commands) -> None:
+    made = command(
+        commands, "registry", "registry", help="show what each population is used for and how much of it is spent",
+        more="It depends on nothing private, and can be published.",
+    )  # fmt: skip
+    folder(made)
+    form = made.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="write JSON")
+    form.add_argument("--csv", action="store_true", help="write CSV")
+    form.add_argument("--html", metavar="FILE", help="write a page")
+    made = command(commands, "replays", "replays", help="list the answers that can be had again for free, or show one")
+    folder(made)
+    made.add_argument("receipt", metavar="RECEIPT", nargs="?", help="the receipt of the answer to show")
+    made.add_argument("--as", dest="analyst", metavar="ANALYST", help="what this analyst may have (default: the owner)")
+    as_json(made)
+    made = command(commands, "card", "card", help="show the release card of an answer: what is and is not promised")
+    folder(made)
+    made.add_argument("receipt", metavar="RECEIPT", help="the receipt of the answer")
+    as_json(made)

@@ -1,0 +1,63 @@
+"""Where questions go: to a folder on this machine, or to a server."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import dalenius as dl
+from dalenius.curator.asking.asking import Asked
+from dalenius.curator.databases import Database
+from dalenius.curator.sessions import Session
+from dalenius.errors import InvalidParameter
+from dalenius.server.client.asking import RemoteAsked
+from dalenius.server.client.sessions import RemoteAnalyst
+from dalenius.server.worker import OWNER_LOG, keep
+
+AnySession: TypeAlias = Session | RemoteAnalyst
+AnyAsked: TypeAlias = Asked | RemoteAsked
+
+TOKEN = "DALENIUS_TOKEN"  # noqa: S105 - it names the variable
+"""The environment variable that holds a token."""
+
+
+def is_url(place: str) -> bool:
+    """Whether a place is a server."""
+    return place.startswith(("http://", "https://"))
+
+
+@contextmanager
+def opened(folder: str) -> Iterator[Database]:
+    """The owner's session. Why paid work failed goes into the folder's owner.log, where a server writes it too."""
+    path = Path(folder)
+    with dl.open(path) as db:
+        db.log.listen(lambda failure: keep(path / OWNER_LOG, failure))
+        yield db
+
+
+@contextmanager
+def asking(chosen: argparse.Namespace) -> Iterator[AnySession]:
+    """The session of whoever asks."""
+    if is_url(chosen.place):
+        if chosen.analyst is not None:
+            raise InvalidParameter("--as", chosen.analyst, allowed="left out: a server knows who asks by the token")
+        options = {"insecure": chosen.insecure, "certificates": chosen.certificates}
+        with dl.connect(chosen.place, token=token(chosen.token_file), **options) as session:
+            yield session
+    else:
+        with opened(chosen.place) as db:
+            yield db if chosen.analyst is None else db.as_analyst(chosen.analyst)
+
+
+def token(file: str | None) -> str:
+    """The token from a file or from the environment."""
+    found = Path(file).read_text(encoding="utf-8") if file is not None else os.environ.get(TOKEN, "")
+    if not found.strip():
+        raise InvalidParameter(
+            "token", None, allowed=f"in the file --token-file or in the environment variable {TOKEN}"
+        )
+    return found.strip()

@@ -1,0 +1,241 @@
+"""catalog.toml: the catalog as a text that people read, review and edit. Comments, order and spaces stay theirs."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from dalenius.curator.catalog import Catalog
+from dalenius.curator.folder import sections
+from dalenius.curator.folder.declarations import Plain, of, require_names
+from dalenius.curator.folder.files import replace_text
+from dalenius.curator.folder.sections import SECTIONS, Misread, at
+from dalenius.curator.names import table_name, unused
+from dalenius.errors import InvalidParameter
+
+NAME = "catalog.toml"
+FORMAT = 1
+_HEADER = """\
+# The catalog of a Dalenius database: whom it protects, what its tables may hold, and who may ask.
+#
+# It is read and reviewed like code; what is written here is all that analysts see of a table. Budgets and neighbours
+# of populations never change. After you change the declaration of a table, update it: its rows are imported anew.
+# "?" stands for what is still to be filled in. What was spent stands in the ledger, not here.
+
+"""
+_SHORT = 100
+
+
+@dataclass(frozen=True)
+class Content:
+    """What the file says: the ledger that it belongs to, and the catalog."""
+
+    ledger: str
+    catalog: Catalog
+
+
+class CatalogFile:
+    """The file of one folder.
+
+    Guarantee: it is replaced as a whole and durably; only what was declared anew changes in it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+
+    def begin(self, ledger: str) -> None:
+        """Write the file of a new database."""
+        document = tomlkit.document()
+        document["database"] = {"format": FORMAT, "ledger": ledger}
+        replace_text(self.path, _HEADER + tomlkit.dumps(document))
+
+    def signature(self) -> tuple[int, ...]:
+        """What changes when anybody writes the file."""
+        try:
+            facts = self.path.stat()
+        except OSError:
+            raise _absent() from None
+        return facts.st_ino, facts.st_mtime_ns, facts.st_size, facts.st_ctime_ns
+
+    def read(self) -> Content:
+        """What the file says; `InvalidParameter` names the place of what is wrong."""
+        return content(self._text())
+
+    def write(self, before: Catalog, after: Catalog) -> None:
+        """Bring the file, which says `before`, to `after`. It is written in any case, so that others notice."""
+        text = self._text()
+        old, new = sections.plain(before), sections.plain(after)
+        if sections.plain(content(text).catalog) != old:
+            raise InvalidParameter(NAME, "changed at this moment", allowed="left alone meanwhile", hint="Try again.")
+        document = tomlkit.parse(text)
+        for kind in SECTIONS:
+            _bring(document, kind, old[kind], new[kind])
+        for name in before.drafts:
+            if name not in after.drafts and name not in after.tables:
+                del document["tables"][name]
+        self._replace(document, after)
+
+    def write_draft(self, name: str, facts: Plain) -> None:
+        """Add a table that is not declared in full."""
+        text = self._text()
+        known = content(text).catalog
+        unused("table", table_name(name), [*known.tables, *known.drafts])
+        document = tomlkit.parse(text)
+        _bring(document, "tables", {}, {name: facts})
+        written = _rendered(document)
+        content(written)
+        replace_text(self.path, written)
+
+    def _replace(self, document: tomlkit.TOMLDocument, expected: Catalog) -> None:
+        text = _rendered(document)
+        found = content(text).catalog
+        # What is written is read first: a file that says something else than was declared is never left behind.
+        if sections.plain(found) != sections.plain(expected) or found.drafts != expected.drafts:
+            raise InvalidParameter(NAME, "written in an unusual way", allowed="in a form that can be changed from here",
+                                   hint="Make this change in the file itself.")  # fmt: skip
+        replace_text(self.path, text)
+
+    def _text(self) -> str:
+        try:
+            return self.path.read_bytes().decode()
+        except UnicodeDecodeError:
+            raise InvalidParameter(NAME, "not readable", allowed="written in UTF-8") from None
+        except OSError:
+            raise _absent() from None
+
+
+def _absent() -> InvalidParameter:
+    return InvalidParameter(NAME, "absent", allowed="in the folder, and readable", hint="Put it back.")
+
+
+def _rendered(document: tomlkit.TOMLDocument) -> str:
+    return tomlkit.dumps(document).rstrip("\n") + "\n"
+
+
+def content(text: str) -> Content:
+    """What a text of a catalog says."""
+    try:
+        facts = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidParameter(NAME, "not readable", allowed="written in TOML", hint=f"{error}.") from None
+    try:
+        _require_format(facts)
+        return Content(facts["database"]["ledger"], sections.catalog(facts))
+    except Misread as found:
+        problem = found.problem
+        raise InvalidParameter(
+            f"{problem.name} in {_place(text, found)}", problem.given, allowed=problem.allowed, hint=problem.hint
+        ) from None
+
+
+def _require_format(facts: Plain) -> None:
+    with at():
+        require_names(facts, ("database", *SECTIONS), ("database",))
+    with at("database"):
+        names = ("format", "ledger")
+        require_names(of(dict, database=facts["database"]), names, names)
+        of(str, ledger=facts["database"]["ledger"])
+        if facts["database"]["format"] != FORMAT:
+            raise InvalidParameter("format", facts["database"]["format"], allowed=f"{FORMAT}, which is read here")
+
+
+# ---- places
+
+
+def _place(text: str, found: Misread) -> str:
+    problem = found.problem
+    inner = problem.given if problem.name == "name" else problem.name
+    deeper = (*found.path, inner) if isinstance(inner, str) else found.path
+    line = _line(text, deeper) or _line(text, found.path)
+    where = ".".join(found.path)
+    return f"{NAME}" + (f", line {line}" if line else "") + (f", {where}" if where else "")
+
+
+def _line(text: str, path: tuple[str, ...]) -> int | None:
+    """The line that a name stands in: the end of the shortest beginning of the file that has it."""
+    lines = text.splitlines(keepends=True)
+    for end in range(1, len(lines) + 1):
+        try:
+            facts: Any = tomllib.loads("".join(lines[:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+        for name in path:
+            facts = facts.get(name) if isinstance(facts, Mapping) else None
+        if facts is not None and path:
+            return end
+    return None
+
+
+# ---- changes
+
+
+def _bring(document: MutableMapping[str, Any], kind: str, old: Mapping[str, Plain], new: Mapping[str, Plain]) -> None:
+    """Change the entries of a section that are not as they were."""
+    for name in old:
+        if name not in new:
+            del document[kind][name]
+    changed = {name: facts for name, facts in new.items() if old.get(name) != facts}
+    if changed and kind not in document:
+        document[kind] = tomlkit.table(is_super_table=True)
+    for name, facts in changed.items():
+        if name in document[kind]:
+            _change(document[kind][name], old.get(name), facts)
+        else:
+            document[kind].append(name, _entry(facts))
+
+
+def _change(entry: MutableMapping[str, Any], old: Plain | None, new: Plain) -> None:
+    """Change only the names whose values are new; without an `old` form everything else goes."""
+    for name in list(entry):
+        if name not in new:
+            del entry[name]
+    for name, value in new.items():
+        was = None if old is None else old.get(name)
+        if was == value and name in entry:
+            continue
+        if isinstance(value, dict) and isinstance(entry.get(name), MutableMapping):
+            _change(entry[name], was if isinstance(was, dict) else None, value)
+        elif name in entry:
+            entry[name] = _value(value)
+        else:
+            _append(entry, name, _value(value))
+
+
+def _append(entry: MutableMapping[str, Any], name: str, value: Any) -> None:
+    """A new name goes before the columns of a table, which have a heading of their own."""
+    later = {other: entry.pop(other) for other in ("columns", "partition") if other in entry and other != name}
+    entry[name] = value
+    entry.update(later)
+
+
+def _entry(facts: Plain) -> tomlkit.items.Table:
+    """A new entry, with an empty line after it."""
+    entry = last = tomlkit.table()
+    for name, value in facts.items():
+        if name in ("columns", "partition"):
+            last = tomlkit.table()
+            for each, written in value.items():
+                last.append(each, _value(written))
+            entry.append(name, last)
+        else:
+            entry.append(name, _value(value))
+    last.add(tomlkit.nl())
+    return entry
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, dict):
+        inline = tomlkit.inline_table()
+        for name, inner in value.items():
+            inline.append(name, _value(inner))
+        return inline
+    if isinstance(value, list):
+        listed = tomlkit.array()
+        listed.extend(value)
+        return listed.multiline(len(str(value)) > _SHORT and not any(isinstance(each, dict) for each in value))
+    return value

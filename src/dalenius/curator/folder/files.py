@@ -1,0 +1,92 @@
+"""Files that only their owner reads, that are replaced as a whole, and locks that end with their process."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dalenius.errors import InvalidParameter
+
+try:
+    import fcntl
+except ImportError:  # there are no such locks on Windows
+    fcntl = None  # type: ignore[assignment]
+
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+_PAUSE = 0.02
+
+
+def make_folder(path: Path) -> None:
+    """A folder, and those above it, that only this user can enter, whatever the umask; one that is there is kept."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        path.chmod(PRIVATE_FOLDER)
+
+
+def make_file(path: Path) -> None:
+    """An empty file that only this user reads; one that is there keeps its content."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+    path.chmod(PRIVATE_FILE)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Give a file a new content.
+
+    Guarantee: after a crash at any moment the file has the old content or the new one, whole; when this has returned,
+    the new one is durable. Nobody but the owner can read it.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.new")
+    number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.chmod(PRIVATE_FILE)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+@contextmanager
+def locked(path: Path, *, seconds: float, what: str) -> Iterator[None]:
+    """Shut out everybody else who locks this file, in other processes too; wait for them up to `seconds`."""
+    number = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
+    try:
+        ends = time.monotonic() + seconds
+        while not _taken(number):
+            if time.monotonic() > ends:
+                raise InvalidParameter(
+                    "database", "in use", allowed=f"free: another process {what}", hint="Try again when it has ended."
+                )
+            time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(number)
+
+
+def _taken(number: int) -> bool:
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,128 @@
+"""Where ledger and mark lie. A place may be a URL with a password: it stands in secrets.toml and is never shown."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tomlkit
+
+from dalenius.curator.folder.declarations import require_names
+from dalenius.curator.folder.files import PRIVATE_FILE, make_folder, replace_text
+from dalenius.curator.ledger.marks import Mark
+from dalenius.curator.ledger.stores import SQLiteStore, Store
+from dalenius.errors import DaleniusError, InvalidParameter, MissingExtra
+
+NAME = "secrets.toml"
+LEDGER = "ledger.sqlite"
+_URLS = ("postgresql://", "postgres://")
+_HEADER = "# Where ledger and high-water mark of this database lie. Keep it to yourself: a URL may hold a password.\n\n"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the owner wants ledger and mark to lie; None is the usual place. Neither is ever printed."""
+
+    ledger: str | None = field(default=None, repr=False)
+    mark: str | None = field(default=None, repr=False)
+
+    def ledger_store(self, folder: Path) -> Store:
+        """The ledger's store: in the folder, or where the owner said."""
+        with _unnamed("ledger"):
+            return SQLiteStore(folder / LEDGER) if self.ledger is None else _postgres(self.ledger)
+
+    def mark_of(self, ledger: str) -> Mark:
+        """The mark of a ledger: in the user's state folder, or where the owner said."""
+        with _unnamed("mark"):
+            if self.mark is not None and is_url(self.mark):
+                return _marked(_postgres(self.mark), ledger)
+            place = state_folder() / "marks" / f"{ledger}.sqlite" if self.mark is None else Path(self.mark)
+            make_folder(place.parent)
+            return _marked(SQLiteStore(place), ledger)
+
+    def write(self, folder: Path) -> None:
+        """Keep the places of the owner's choice."""
+        document = tomlkit.document()
+        for name, place in (("ledger", self.ledger), ("mark", self.mark)):
+            if place is not None:
+                document[name] = place
+        replace_text(folder / NAME, _HEADER + tomlkit.dumps(document))
+
+
+def chosen(*, ledger: str | None, mark: str | Path | None, folder: Path) -> Places:
+    """The places that an owner names."""
+    if ledger is not None and not (isinstance(ledger, str) and is_url(ledger)):
+        raise InvalidParameter("ledger", type(ledger), allowed="left out, or a URL such as postgresql://host/database")
+    if mark is None or (isinstance(mark, str) and is_url(mark)):
+        return Places(ledger, mark)
+    if not isinstance(mark, str | os.PathLike) or not str(mark):
+        raise InvalidParameter("mark", type(mark), allowed="the path of a file, or a URL of PostgreSQL")
+    place = Path(mark).expanduser().absolute()
+    if place.resolve().is_relative_to(folder.resolve()):
+        raise InvalidParameter(
+            "mark", str(mark), allowed="outside the database's folder",
+            hint="A backup that brings the folder back must not bring the mark back with it.",
+        )  # fmt: skip
+    return Places(ledger, str(place))
+
+
+def kept(folder: Path) -> Places:
+    """The places that were chosen when the database was made."""
+    path = folder / NAME
+    if not path.exists():
+        return Places()
+    path.chmod(PRIVATE_FILE)  # an editor may have opened it to others
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        require_names(found, ("ledger", "mark"))
+        if all(isinstance(place, str) for place in found.values()):
+            return Places(found.get("ledger"), found.get("mark"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, InvalidParameter):
+        pass  # what it says is not repeated here
+    raise InvalidParameter(NAME, "not readable", allowed='written in TOML, with "ledger" and "mark" as texts')
+
+
+def state_folder() -> Path:
+    """Where programs of this user keep what they know between runs."""
+    home = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(home) if home and Path(home).is_absolute() else Path.home() / ".local" / "state") / "dalenius"
+
+
+def is_url(place: str) -> bool:
+    return place.startswith(_URLS)
+
+
+def _marked(store: Store, ledger: str) -> Mark:
+    try:
+        return Mark(store, ledger)
+    except BaseException:
+        store.close()
+        raise
+
+
+@contextmanager
+def _unnamed(what: str) -> Iterator[None]:
+    """Say that a place cannot be used without naming it."""
+    try:
+        yield
+        return
+    except DaleniusError:
+        raise
+    except Exception:  # noqa: S110 - what a driver says may name hosts, users and passwords
+        pass
+    raise InvalidParameter(what, "out of reach", allowed="in a place that can be reached and written to")
+
+
+def _postgres(url: str) -> Store:
+    """A store in PostgreSQL, whose driver is loaded only where it is used."""
+    try:
+        module = importlib.import_module("dalenius.curator.ledger.postgres")
+    except ImportError:
+        raise MissingExtra("a ledger or mark in PostgreSQL", package="psycopg", extra="postgres") from None
+    store: Store = module.PostgresStore(url)
+    return store

@@ -1,0 +1,109 @@
+"""A ledger, or a mark, in PostgreSQL: for several servers that share one.
+
+Each schema holds one ledger; `options=-csearch_path%3Dname` in the URL chooses it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dalenius.curator.answers.extras import optional
+from dalenius.curator.ledger.stores import Rows, Value, require_home
+from dalenius.errors import InvalidParameter, LedgerStopped
+from dalenius.process import identity
+
+# The lock is that of the schema and ends with the transaction. Taken before the first look at a table, it makes each
+# statement see all that was committed by those who held it before.
+_BEGIN_WRITING = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    "SELECT pg_advisory_xact_lock(hashtextextended('dalenius ' || current_schema(), 0))",
+    "SET LOCAL synchronous_commit = on",
+)
+_BEGIN_READING = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
+
+_REFUSE = (
+    "CREATE OR REPLACE FUNCTION dalenius_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN RAISE EXCEPTION 'nothing in a ledger is changed or taken back'; END $$"
+)
+
+
+class PostgresStore:
+    """One schema of a PostgreSQL database, over one connection. Every commit waits until it is on disk.
+
+    Guarantee: that of `Store`, among all servers that use the schema. A standby that lags behind and is promoted is
+    caught by the mark, if that lies elsewhere.
+    """
+
+    append_only = (
+        _REFUSE,
+        *(
+            f"CREATE OR REPLACE TRIGGER {table}_never_changed BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+            f"FOR EACH STATEMENT EXECUTE FUNCTION dalenius_refuse()"
+            for table in ("entries", "answers")
+        ),
+    )
+
+    def __init__(self, url: str) -> None:
+        self._driver = optional("psycopg", function="A ledger in PostgreSQL", extra="postgres")
+        self._process, self._lock, self._closed = identity(), threading.RLock(), False
+        self._connection = self._connected(url)
+
+    @contextmanager
+    def writing(self) -> Iterator[Rows]:
+        with self._transaction(_BEGIN_WRITING) as rows:
+            yield rows
+
+    @contextmanager
+    def reading(self) -> Iterator[Rows]:
+        with self._transaction(_BEGIN_READING) as rows:
+            yield rows
+
+    def close(self) -> None:
+        """Let go of the connection. In a forked process nothing is touched: the socket belongs to the one before."""
+        if identity() == self._process:
+            with self._lock:
+                self._closed = True
+                self._connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: Sequence[str]) -> Iterator[Rows]:
+        require_home(self._process)
+        with self._lock:
+            if self._closed:
+                raise InvalidParameter("database", "closed", allowed="open", hint="Open it again.")
+            try:
+                for statement in begin:
+                    self._connection.execute(statement)
+                yield _Rows(self._connection)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._undo()
+                raise
+
+    def _undo(self) -> None:
+        """Undo what was begun; a connection that is lost has undone it, or committed it without a word."""
+        try:
+            self._connection.execute("ROLLBACK")
+        except self._driver.Error:
+            self._connection.close()
+
+    def _connected(self, url: str) -> Any:
+        """A connection in which each transaction is begun and ended by hand."""
+        try:
+            return self._driver.connect(url, autocommit=True, connect_timeout=10)
+        except self._driver.Error:
+            pass
+        # Out of the handler: the driver's error may quote the URL, which may hold a password.
+        raise LedgerStopped
+
+
+class _Rows:
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def execute(self, sql: str, parameters: Sequence[Value] = ()) -> list[tuple[Any, ...]]:
+        cursor = self._connection.execute(sql.replace("?", "%s"), parameters)
+        return cursor.fetchall() if cursor.description else []

@@ -1,0 +1,62 @@
+"""Stored answers: what was asked, when and at which price, for whoever may have them again."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dalenius.curator.cards.cards import Card
+from dalenius.curator.ledger.ledger import Ledger
+from dalenius.query.tables import Table
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A stored answer: what was asked, under which receipt, when, and what it cost its people then."""
+
+    receipt: str
+    asked: str
+    at: dt.datetime
+    charged: str
+    versions: tuple[tuple[str, str], ...]
+    """The tables that it is about, each with its version then."""
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M}  {self.receipt}  {self.charged}  {self.asked}"
+
+    def is_about(self, tables: Mapping[str, Table]) -> bool:
+        """Whether it is about these tables as they are now."""
+        return all(name in tables and str(tables[name].version) == version for name, version in self.versions)
+
+
+class Shelf:
+    """The stored answers of a ledger, looked at once each: an answer never changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Replay | None] = {}
+
+    def all(self, ledger: Ledger) -> list[Replay]:
+        """Every stored answer that has a card, in order."""
+        names = ledger.stored()
+        for name in names:
+            if name not in self._known:
+                self._known[name] = _described(ledger, name)
+        return [found for name in names if (found := self._known[name])]
+
+
+def _described(ledger: Ledger, name: str) -> Replay | None:
+    receipt, card = ledger.receipt(name), stored_card(ledger, name)
+    if receipt is None or card is None:
+        return None
+    charged = ", ".join(f"{people.share} of {people.population}" for people in card.people)
+    versions = tuple((source.table, source.version) for source in card.sources)
+    return Replay(name, card.asked, receipt.at, charged, versions)
+
+
+def stored_card(ledger: Ledger, name: str) -> Card | None:
+    """The card that was stored with an answer."""
+    body = ledger.answer(name)
+    facts = None if body is None else json.loads(body).get("card")
+    return None if facts is None else Card.from_facts(facts)

@@ -1,0 +1,307 @@
+"""What workers do with the folder: each task has its name, and gives the body of a reply in the words of the wire."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from dalenius.curator.answers.answers import Answer
+from dalenius.curator.answers.encoding import decoded, encoded, written
+from dalenius.curator.asking.asking import Asked, Cost
+from dalenius.curator.curator import Balance
+from dalenius.curator.databases import Database
+from dalenius.curator.ledger.accounts import Rate
+from dalenius.curator.ledger.entries import amount_facts
+from dalenius.curator.names import OWNER
+from dalenius.curator.sessions import Analyst, Session
+from dalenius.engines.duckdb.engine import DuckDBEngine
+from dalenius.errors import DaleniusError
+from dalenius.query.estimates.expectations import ExpectedError
+from dalenius.query.tables import Most
+from dalenius.server.faults import DENIED, LEDGER_REFUSED, NOT_FOUND, Faulted
+from dalenius.server.grid import Grid
+from dalenius.server.pages import Pages
+
+Facts = Mapping[str, Any]
+Tell = Callable[[float | None], object]
+_RUN = ("epsilon", "share", "error", "size", "level", "weights", "nonnegative", "digits", "fresh", "key")
+_COST = ("epsilon", "share", "error", "size", "level", "weights")
+_ERROR = ("epsilon", "share", "size", "level", "weights")
+_EXPLAIN = ("epsilon", "share", "weights")
+_REHEARSE = ("epsilon", "share", "level")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The body of a reply, text or an Arrow stream, and facts about it for the front process."""
+
+    body: str | bytes
+    facts: Facts = field(default_factory=dict)
+
+
+class Desk:
+    """Does tasks with one database, for somebody in a role. Who that is was found out in the front process."""
+
+    def __init__(self, database: Database, grid: Grid | None = None) -> None:
+        self._database, self._grid = database, grid or Grid()
+        self._curator = database._curator
+        self._curator.settle = self._settle
+        self._pages = Pages(self._curator.ledger)
+        self._tasks: Mapping[str, Callable[[_For, Facts], Reply]] = {
+            "catalog": self._catalog,
+            "balance": self._balance,
+            "price": self._price,
+            "expected_error": self._expected_error,
+            "explain": self._explain,
+            "rehearse": self._rehearse,
+            "run": self._run,
+            "receipts": self._receipts,
+            "receipt": self._receipt,
+            "stored": self._stored,
+            "replays": self._replays,
+            "replay": self._replay,
+            "card": self._card,
+            "ledger": self._ledger,
+            "registry": self._registry,
+            "registry_csv": self._registry,
+            "registry_html": self._registry,
+            "spending": self._spending,
+            "grant": self._grant,
+            "revoke_grant": self._revoke_grant,
+            "token": self._token,
+            "revoke_tokens": self._revoke_tokens,
+            "study": self._study,
+        }
+
+    def do(self, what: str, who: str, role: str, given: Facts, *, tell: Tell | None = None) -> Reply:
+        """Do a task; raises what the same call in Python raises."""
+        self._catch_up()
+        session = self._database if role in ("owner", "auditor") else Analyst(self._curator, who)
+        return self._tasks[what](_For(what, who, role, session, tell), given)
+
+    def rest(self) -> None:
+        """Between tasks: let go of files that the owner wants to write, and take over what was changed."""
+        engine = self._curator.engine
+        if isinstance(engine, DuckDBEngine):
+            engine.release_if_wanted()
+        with suppress(Faulted):
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Take over what other processes changed. What is wrong with a catalog is for the owner to read, elsewhere."""
+        try:
+            self._curator.refresh()
+        except DaleniusError as error:
+            self.note(OWNER, error)
+            raise Faulted(LEDGER_REFUSED) from None
+
+    def note(self, who: str, error: BaseException) -> None:
+        """Tell the owner's log of something unforeseen."""
+        self._database.log.record("", who, error)
+
+    # ---- what is public
+
+    def _catalog(self, asker: _For, given: Facts) -> Reply:
+        session = asker.session
+        tables = {name: {"about": about, "columns": session.columns(name)} for name, about in session.tables().items()}
+        return _json({"who": asker.who, "role": asker.role, "tables": tables})
+
+    def _balance(self, asker: _For, given: Facts) -> Reply:
+        session = asker.session
+        return _json({"left": _balances(session.left()), "spent": _balances(session.spent())})
+
+    # ---- questions
+
+    def _price(self, asker: _For, given: Facts) -> Reply:
+        return _json(_cost(asker.asked(given).cost(**_taken(given, _COST))))
+
+    def _expected_error(self, asker: _For, given: Facts) -> Reply:
+        found = asker.asked(given).expected_error(**_taken(given, _ERROR))
+        return _json({"columns": {name: _expected(error, given.get("size")) for name, error in found.items()}})
+
+    def _explain(self, asker: _For, given: Facts) -> Reply:
+        return _json({"derivation": str(asker.asked(given).explain(**_taken(given, _EXPLAIN)))})
+
+    def _rehearse(self, asker: _For, given: Facts) -> Reply:
+        answer = asker.asked(given).rehearse(**_taken(given, _REHEARSE))
+        return Reply(f'{{"answer":{encoded(answer)}}}')
+
+    def _run(self, asker: _For, given: Facts) -> Reply:
+        asked, tell = asker.asked(given), asker.tell
+        progress = None if tell is None else (lambda progress: tell(progress.percent))
+        answer = asked.run(**_taken(given, _RUN), progress=progress)
+        return _answered(answer, arrow=bool(given.get("arrow")))
+
+    def _settle(self, elapsed: float) -> None:
+        """Wait for the next point of the grid: others too can see when an answer enters the ledger."""
+        time.sleep(self._grid.due(elapsed) - elapsed)
+
+    # ---- what was charged
+
+    def _receipts(self, asker: _For, given: Facts) -> Reply:
+        found, after = self._pages.receipts(asker.readable, given.get("after") or 0, given.get("most") or 1000)
+        return _json({"receipts": found, "next": after})
+
+    def _receipt(self, asker: _For, given: Facts) -> Reply:
+        found = self._pages.receipt(given["id"], asker.readable)
+        if found is None:
+            raise Faulted(NOT_FOUND)
+        stored = self._curator.ledger.answer(given["id"])
+        if given.get("arrow") and stored is not None:
+            return _answered(replace(decoded(stored), replayed=True), arrow=True)
+        card = None if stored is None else json.loads(stored).get("card")
+        head = json.dumps({"receipt": found, "card": card}, ensure_ascii=False)
+        return Reply(f'{head[:-1]},"answer":{stored or "null"}}}')
+
+    def _stored(self, asker: _For, given: Facts) -> Reply:
+        """The stored answer alone, for a job that is done."""
+        if self._pages.receipt(given["id"], None) is None:
+            raise Faulted(NOT_FOUND)
+        return Reply(self._curator.ledger.answer(given["id"]) or "null")
+
+    def _replays(self, asker: _For, given: Facts) -> Reply:
+        found = [{**asdict(each), "at": each.at.isoformat()} for each in asker.session.replays()]
+        return _json({"replays": found})
+
+    def _replay(self, asker: _For, given: Facts) -> Reply:
+        return _answered(asker.session.replay(given["id"]), arrow=bool(given.get("arrow")))
+
+    def _card(self, asker: _For, given: Facts) -> Reply:
+        return _json({"card": asker.session.card(given["id"]).facts()})
+
+    def _ledger(self, asker: _For, given: Facts) -> Reply:
+        found, after = self._pages.entries(given.get("after") or 0, given.get("most") or 1000)
+        return _json({"entries": found, "next": after})
+
+    def _registry(self, asker: _For, given: Facts) -> Reply:
+        registry = self._database.registry()
+        forms = {"registry_csv": registry.to_csv, "registry_html": registry.to_html}
+        return Reply(forms.get(asker.what, registry.to_json)())
+
+    def _spending(self, asker: _For, given: Facts) -> Reply:
+        shares = {name: str(balance.share) for name, balance in self._database.spent().items()}
+        return Reply("{}", {"charges": self._pages.charges(), "spent": shares})
+
+    # ---- what the owner does
+
+    def _grant(self, asker: _For, given: Facts) -> Reply:
+        asker.require_owner()
+        terms = {name: value for name, value in given.items() if value is not None}
+        rate = terms.pop("rate", None)
+        self._database.grant(terms.pop("analyst"), rate=None if rate is None else Rate(**rate), **terms)
+        return _json({"analyst": given["analyst"], "tables": given["tables"]})
+
+    def _revoke_grant(self, asker: _For, given: Facts) -> Reply:
+        asker.require_owner()
+        self._database.revoke(given["analyst"])
+        return _json({"revoked": given["analyst"]})
+
+    def _token(self, asker: _For, given: Facts) -> Reply:
+        asker.require_owner()
+        role, days = given.get("role") or "analyst", given.get("days") or 90
+        token = self._database.token(given["who"], role=role, days=days)
+        return _json({"who": given["who"], "role": role, "days": days, "token": token})
+
+    def _revoke_tokens(self, asker: _For, given: Facts) -> Reply:
+        asker.require_owner()
+        self._database.revoke_tokens(given["who"])
+        return _json({"revoked": given["who"]})
+
+    def _study(self, asker: _For, given: Facts) -> Reply:
+        asker.require_owner()
+        terms = {name: value for name, value in given.items() if value is not None}
+        self._database.add_study(terms.pop("name"), **terms)
+        return _json({"study": given["name"]})
+
+
+@dataclass(frozen=True)
+class _For:
+    """Who a task is for."""
+
+    what: str
+    who: str
+    role: str
+    session: Session
+    tell: Tell | None
+
+    def asked(self, given: Facts) -> Asked:
+        """A question; an auditor has none."""
+        if self.role not in ("owner", "analyst"):
+            raise Faulted(DENIED)
+        most = given.get("most")
+        return self.session.sql(given["sql"], most=None if most is None else Most(**most))
+
+    @property
+    def readable(self) -> str | None:
+        """Whose receipts may be read; None is for those of all."""
+        return None if self.role in ("owner", "auditor") else self.who
+
+    def require_owner(self) -> None:
+        if self.role != "owner":
+            raise Faulted(DENIED)
+
+
+def _json(facts: Facts) -> Reply:
+    return Reply(json.dumps(facts, ensure_ascii=False, allow_nan=False))
+
+
+def _taken(given: Facts, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: given[name] for name in names if given.get(name) is not None}
+
+
+def _balances(found: Mapping[str, Balance]) -> Facts:
+    return {name: {"share": str(each.share), "amount": amount_facts(each.amount)} for name, each in found.items()}
+
+
+def _cost(cost: Cost) -> Facts:
+    return {
+        "loss": str(cost.loss),
+        "amounts": {name: amount_facts(amount) for name, amount in cost.amounts.items()},
+        "shares": _fractions(cost.shares),
+        "left": _fractions(cost.left),
+        "epsilons": _fractions(cost.epsilons),
+        "affordable": cost.affordable,
+        "note": cost.note,
+        "blocks": dict(cost.blocks),
+        "text": str(cost),
+    }
+
+
+def _fractions(found: Mapping[str, Fraction | None]) -> dict[str, str | None]:
+    return {name: None if share is None else str(share) for name, share in found.items()}
+
+
+def _expected(error: ExpectedError, size: int | None) -> Facts:
+    if error.fixed is not None and error.fixed != error.fixed:  # a mode has no figure
+        return {"text": error.text, "level": str(error.level), "fixed": "nan", "at": None}
+    curve = size is not None and (error.curve is not None or error.fixed is not None)
+    at = error.at(size) if curve and size is not None else None
+    return {"text": error.text, "level": str(error.level), "fixed": written(error.fixed), "at": at}
+
+
+def _answered(answer: Answer, *, arrow: bool) -> Reply:
+    facts = {
+        "receipt": answer.receipt,
+        "charge": answer.charge,
+        "left": answer.left,
+        "level": str(answer.level),
+        "replayed": answer.replayed,
+    }
+    if arrow:
+        return Reply(_arrow(answer), facts)
+    tail = json.dumps({"left": answer.left, "replayed": answer.replayed}, ensure_ascii=False)
+    return Reply(f'{{"answer":{encoded(answer)},{tail[1:]}', facts)
+
+
+def _arrow(answer: Answer) -> bytes:
+    table, out = answer.to_arrow(), pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(out.getvalue().to_pybytes())

@@ -1,0 +1,147 @@
+"""Jobs: answers that nobody waits for. The ledger keeps what they give; this table only knows how they stand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from dalenius.curator.ledger.ledger import new_name
+from dalenius.curator.tokens import Holder
+from dalenius.server.faults import CLOSING, INTERNAL, NOT_FOUND, STOPPED, TOO_OFTEN, Fault, Faulted
+from dalenius.server.grid import Grid
+from dalenius.server.limits import Limits
+from dalenius.server.workers import Done, Task
+
+_MOST_KNOWN = 1000
+
+
+class Doing(Protocol):
+    """Whoever has tasks done: a pool of workers."""
+
+    async def do(self, task: Task, *, asker: str) -> Done:
+        """Have a task done; raises `Faulted`."""
+
+
+@dataclass
+class Job:
+    """One job. What became of it shows from the next point of the grid on, measured from its start."""
+
+    id: str
+    who: str
+    role: str
+    started: float = field(default_factory=time.monotonic)
+    percent: float | None = None
+    ended: float | None = None
+    stopped: float | None = None
+    done: Done | None = None
+    fault: Fault | None = None
+    work: asyncio.Task[None] | None = None
+
+    def visible_end(self, grid: Grid) -> float | None:
+        """When its end may be seen, in seconds from its start."""
+        return None if self.ended is None else grid.due(self.ended - self.started)
+
+
+class Jobs:
+    """The jobs of this process, so many at most; of those that ended the oldest are forgotten first."""
+
+    def __init__(self, workers: Doing, grid: Grid, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._workers, self._grid, self._limits, self._clock = workers, grid, limits, clock
+        self._jobs: dict[str, Job] = {}
+        self._closing = False
+
+    @property
+    def running(self) -> int:
+        return sum(job.ended is None for job in self._jobs.values())
+
+    def start(self, task: Task, holder: Holder) -> Job:
+        """Begin a job, unless its holder has as many as are allowed."""
+        if self._closing:
+            raise Faulted(CLOSING)
+        open_jobs = [job for job in self._jobs.values() if job.who == holder.who and job.ended is None]
+        if len(open_jobs) >= self._limits.jobs or not self._room():
+            raise Faulted(TOO_OFTEN)
+        job = Job(new_name(), holder.who, holder.role, self._clock())
+        tell = (lambda percent: setattr(job, "percent", percent)) if holder.role == "owner" else None
+        self._jobs[job.id] = job
+        job.work = asyncio.get_running_loop().create_task(self._run(job, replace(task, tell=tell)))
+        return job
+
+    async def status(self, name: str, holder: Holder, stored: Callable[[str], Awaitable[bytes]]) -> bytes:
+        """How a job stands, with its answer if it is done; `stored` reads an answer from the ledger."""
+        job = self._of(name, holder)
+        state = self._state(job)
+        if state["state"] != "done":
+            return _written(state)
+        assert job.done is not None
+        facts = {name: job.done.facts[name] for name in ("left", "replayed")}
+        answer = await stored(job.done.facts["receipt"])
+        return _written({**state, **facts})[:-1] + b',"answer":' + answer + b"}"
+
+    async def stop(self, name: str, holder: Holder) -> bytes:
+        """Stop a job whose end was not seen yet; its charge stays."""
+        job = self._of(name, holder)
+        if self._state(job)["state"] == "running":
+            if job.work is not None:
+                job.work.cancel()
+                with suppress(asyncio.CancelledError):
+                    await job.work
+            job.done, job.fault, job.stopped = None, STOPPED, self._clock()
+        return _written({key: value for key, value in self._state(job).items() if key in ("job", "state", "seconds")})
+
+    async def close(self, seconds: float) -> None:
+        """Take no more jobs, wait so long for those under way, and stop what is left of them."""
+        self._closing = True
+        work = [job.work for job in self._jobs.values() if job.work is not None and not job.work.done()]
+        if work:
+            await asyncio.wait(work, timeout=seconds)
+        for task in work:
+            task.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
+
+    async def _run(self, job: Job, task: Task) -> None:
+        try:
+            job.done = await self._workers.do(task, asker=job.who)
+        except Faulted as faulted:
+            job.fault = faulted.fault
+        except Exception:
+            job.fault = STOPPED
+        finally:
+            job.ended = self._clock()
+
+    def _state(self, job: Job) -> dict[str, Any]:
+        elapsed, end = self._clock() - job.started, job.visible_end(self._grid)
+        if job.stopped is not None:
+            return {"job": job.id, "state": "stopped", "seconds": int(job.stopped - job.started), **STOPPED.facts}
+        if end is None or elapsed < end:
+            percent = {"percent": round(job.percent)} if job.percent is not None else {}
+            return {"job": job.id, "state": "running", "seconds": int(elapsed), **percent}
+        seconds = math.ceil(end)
+        if job.fault is None and job.done is not None:
+            return {"job": job.id, "state": "done", "seconds": seconds}
+        fault = job.fault or INTERNAL
+        return {"job": job.id, "state": "stopped", "seconds": seconds, **fault.facts}
+
+    def _of(self, name: str, holder: Holder) -> Job:
+        """A job of this holder; those of others do not exist."""
+        job = self._jobs.get(name)
+        if job is None or (job.who, job.role) != (holder.who, holder.role):
+            raise Faulted(NOT_FOUND)
+        return job
+
+    def _room(self) -> bool:
+        """Whether there is room for one more, after the oldest that ended was forgotten."""
+        if len(self._jobs) < _MOST_KNOWN:
+            return True
+        ended = next((job.id for job in self._jobs.values() if job.ended is not None), None)
+        return self._jobs.pop(ended, None) is not None if ended else False
+
+
+def _written(facts: dict[str, Any]) -> bytes:
+    return json.dumps(facts, ensure_ascii=False).encode()

@@ -1,0 +1,194 @@
+"""`dalenius serve`: starts the workers and the front process, and ends both in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+
+import uvicorn
+
+from dalenius.curator.folder.folder import opened
+from dalenius.curator.tokens import Tokens
+from dalenius.errors import DaleniusError, InvalidParameter
+from dalenius.server.app import Front, application
+from dalenius.server.grid import Grid
+from dalenius.server.limits import Limits, confine
+from dalenius.server.logs import Log
+from dalenius.server.workers import Pool, WorkerGone, worker_command
+
+_LEAST_WORKERS = 2
+_MOST_CONNECTIONS = 1000
+_HEADER_BYTES = 32_768
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Where a server listens and how it works.
+
+    `admin` None offers the admin routes on loopback alone. `certificate` and `key` are files for TLS; without them
+    only loopback is listened on, unless `insecure` says that something else keeps the way safe.
+    """
+
+    folder: Path
+    host: str = "127.0.0.1"
+    port: int = 8765
+    admin: bool | None = None
+    workers: int | None = None
+    grid: Grid = field(default_factory=Grid)
+    limits: Limits = field(default_factory=Limits)
+    certificate: Path | None = None
+    key: Path | None = None
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.certificate is None) != (self.key is None):
+            raise InvalidParameter("certificate", self.certificate, allowed="given together with its key")
+        if not (is_loopback(self.host) or self.certificate or self.insecure):
+            raise InvalidParameter(
+                "host",
+                self.host,
+                allowed="loopback, unless a certificate and a key for TLS are given",
+                hint="Whoever can read along would read tokens. With insecure=True something else has to prevent that.",
+            )
+
+    @property
+    def size(self) -> int:
+        """How many workers there are."""
+        return self.workers or max(_LEAST_WORKERS, os.cpu_count() or 1)
+
+    @property
+    def offers_admin(self) -> bool | None:
+        """Whether the admin routes are there: as said, else on loopback for requests through no proxy."""
+        return self.admin if self.admin is not None or is_loopback(self.host) else False
+
+    @property
+    def command(self) -> list[str]:
+        """How its workers are started."""
+        limits = {"memory": self.limits.memory, "cpu_seconds": self.limits.cpu_seconds}
+        return worker_command(self.folder, {**limits, "grid": astuple(self.grid)})
+
+
+def serve(
+    serving: Serving,
+    *,
+    announce: Callable[[str], object] = lambda address: None,
+    log: Callable[[str], object] | None = None,
+) -> None:
+    """Answer until told to stop; `announce` gets the address once it is listened on, `log` the lines of the log.
+
+    Raises `LedgerRefused`, and answers nothing, where the ledger may not be used. At SIGTERM or SIGINT nothing new is
+    taken, and what is under way ends.
+    """
+    confine(memory=None, cpu_seconds=None)
+    try:
+        asyncio.run(_serving(serving, announce, Log(log)))
+    except WorkerGone:
+        raise DaleniusError("a worker process could not start; nothing was answered. Try `dalenius check`.") from None
+
+
+async def _serving(serving: Serving, announce: Callable[[str], object], log: Log) -> None:
+    async with opened_front(serving, log) as front:
+        server = _server(serving, front)
+        with listening(serving) as listener:
+            announce(address(serving, listener))
+            log.said("started")
+            with _told(server):
+                await server.serve(sockets=[listener])
+    log.said("stopped")
+
+
+@asynccontextmanager
+async def opened_front(serving: Serving, log: Log) -> AsyncIterator[Front]:
+    """The front process with its workers, while they are needed."""
+    _, ledger = opened(serving.folder)
+    limits = serving.limits
+    pool = Pool(serving.command, serving.size, waiting=limits.waiting, patience=limits.waiting_seconds)
+    long_pool = Pool(serving.command, serving.size, waiting=limits.waiting, kept=False)
+    front = Front(Tokens(ledger), pool, long_pool, serving.grid, limits, log, serving.offers_admin)
+    try:
+        await pool.start()
+        yield front
+    finally:
+        await front.jobs.close(limits.closing_seconds)
+        await asyncio.gather(pool.close(), long_pool.close())
+        ledger.close()
+
+
+def listening(serving: Serving) -> socket.socket:
+    """A socket that listens."""
+    family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
+    try:
+        return socket.create_server((serving.host, serving.port), family=family, backlog=_MOST_CONNECTIONS)
+    except OSError as error:
+        raise InvalidParameter(
+            "port", serving.port, allowed=f"free on {serving.host}", hint=f"The system says: {error.strerror}."
+        ) from None
+
+
+def address(serving: Serving, listener: socket.socket) -> str:
+    """Where to connect to."""
+    scheme = "https" if serving.certificate else "http"
+    host = f"[{serving.host}]" if ":" in serving.host else serving.host
+    return f"{scheme}://{host}:{listener.getsockname()[1]}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn raises the signal that ended it once more, which would end the process before its workers are told."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _server(serving: Serving, front: Front) -> _Server:
+    return _Server(
+        uvicorn.Config(
+            application(front),
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=int(serving.limits.closing_seconds),
+            h11_max_incomplete_event_size=_HEADER_BYTES,
+            ssl_certfile=serving.certificate,
+            ssl_keyfile=serving.key,
+        )
+    )
+
+
+@contextlib.contextmanager
+def _told(server: uvicorn.Server) -> Iterator[None]:
+    """Signals to end reach the server, where this is the thread that gets them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop, ending = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
+    for number in ending:
+        loop.add_signal_handler(number, server.handle_exit, number, None)
+    try:
+        yield
+    finally:
+        for number in ending:
+            loop.remove_signal_handler(number)

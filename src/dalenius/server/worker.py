@@ -1,0 +1,136 @@
+"""What a worker process does: it opens the folder, takes a task a line from its input and gives its reply in lines.
+
+`python -m dalenius.server.worker FOLDER SETTINGS`, started by the server alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dalenius.curator.databases import open as opened
+from dalenius.curator.log import Failure
+from dalenius.errors import DaleniusError, LedgerRefused
+from dalenius.server.asks import Desk
+from dalenius.server.faults import fault_of
+from dalenius.server.grid import Grid
+from dalenius.server.limits import confine
+
+OWNER_LOG = "owner.log"
+"""The file of the folder that says why paid work failed."""
+_LONGEST_LOG = 10_000_000
+_IDLE_SECONDS = 0.25
+_TELL_EVERY = 0.5
+
+
+def main(folder: str, settings: str) -> int:
+    """Serve until nothing more can come; 3 if the folder may not be opened."""
+    chosen = json.loads(settings)
+    out = _own_output()
+    confine(memory=chosen["memory"], cpu_seconds=chosen["cpu_seconds"])
+    try:
+        database = opened(folder)
+    except DaleniusError as error:
+        _send(out, _refusal(error))
+        return 3
+    database.log.listen(lambda failure: keep(Path(folder) / OWNER_LOG, failure))
+    desk, tasks = Desk(database, Grid(*chosen["grid"])), _tasks()
+    _send(out, {"ready": True})
+    while True:  # it ends with its input, see below
+        _reply(out, desk, _next(tasks, desk))
+
+
+def keep(path: Path, failure: Failure) -> None:
+    """Append to the owner's log, a file that only the owner can read: it may quote rows. An old one makes room."""
+    if path.exists() and path.stat().st_size > _LONGEST_LOG:
+        path.replace(path.with_suffix(".old"))
+    facts = {**asdict(failure), "at": failure.at.isoformat()}
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as file:
+        file.write(json.dumps(facts) + "\n")
+
+
+def _own_output() -> BinaryIO:
+    """The pipe to the server, for replies alone: whatever else prints to it goes nowhere."""
+    own = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    return own
+
+
+def _refusal(error: DaleniusError) -> dict[str, Any]:
+    if isinstance(error, LedgerRefused):
+        return {"refused": error.problem, "type": LedgerRefused.__name__, "instead": error.instead}
+    return {"refused": str(error), "type": type(error).__name__}
+
+
+def _tasks() -> queue.SimpleQueue[bytes]:
+    """The lines of the input, read aside: when it ends the server is gone, and this process ends at once."""
+    found: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin.buffer:
+            found.put(line)
+        os._exit(0)  # a charge under way is durable or was never made; its answer has nobody to go to
+
+    threading.Thread(target=read, daemon=True).start()
+    return found
+
+
+def _next(tasks: queue.SimpleQueue[bytes], desk: Desk) -> dict[str, Any]:
+    """The next task. Meanwhile files that the owner wants to write are let go."""
+    while True:
+        try:
+            return dict(json.loads(tasks.get(timeout=_IDLE_SECONDS)))
+        except queue.Empty:
+            desk.rest()
+
+
+def _reply(out: BinaryIO, desk: Desk, task: dict[str, Any]) -> None:
+    charging = task["what"] == "run"
+    try:
+        reply = desk.do(task["what"], task["who"], task["role"], task["given"], tell=_teller(out, task))
+        binary = isinstance(reply.body, bytes)
+        body = base64.b64encode(reply.body).decode() if isinstance(reply.body, bytes) else reply.body
+        _send(out, {**reply.facts, "binary": binary}, body)
+    except BaseException as error:
+        fault = fault_of(error, charging=charging)
+        if not isinstance(error, DaleniusError):
+            desk.note(task["who"], error)
+        _send(out, fault.facts)
+
+
+def _teller(out: BinaryIO, task: dict[str, Any]) -> Callable[[float | None], object] | None:
+    """Tells the percent of rows that are done, for the owner alone."""
+    if not task["tell"] or task["role"] != "owner":
+        return None
+    last = -_TELL_EVERY
+
+    def tell(percent: float | None) -> None:
+        nonlocal last
+        if percent is not None and time.monotonic() - last >= _TELL_EVERY:
+            last = time.monotonic()
+            _send(out, {"percent": percent})
+
+    return tell
+
+
+def _send(out: BinaryIO, head: dict[str, Any], body: str | None = None) -> None:
+    try:
+        out.write(json.dumps(head).encode() + b"\n" + (b"" if body is None else body.encode() + b"\n"))
+        out.flush()
+    except BrokenPipeError:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))

@@ -1,0 +1,250 @@
+"""Worlds cut into blocks, random questions about them, and databases that differ outside one block alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from random import Random
+from typing import Any
+
+from dalenius.engines.duckdb.engine import DuckDBEngine
+from dalenius.engines.reference.canonical import unit_code
+from dalenius.errors import QueryRefused
+from dalenius.query.binding.binder import bind
+from dalenius.query.blocks import Partition, block_of
+from dalenius.query.pricing.measurements import lower
+from dalenius.query.syntax.syntax import Apply, Constant, Item, Name, Query, Select, Subquery, Term
+from dalenius.query.types import Bool, Choice, Code, Domain, Number, Ranged
+from loaded import duckdb_of, quick_results
+from plans import Generated, _Questions, random_most
+from terms import Known, Scope, Terms, kind_of
+from worlds import HEAVY, Database, RawRow, World, with_unit, world
+
+COLUMNS = ("city", "rate", "smoker", "icd", "day", "age")
+CROWD = {"visits": 300, "orders": 48, "lines": 60}
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """A world whose people are cut by a column of their visits, and its databases."""
+
+    world: World
+    column: str
+
+    @property
+    def domain(self) -> Domain:
+        return dict(self.world.tables["visits"].columns)[self.column]
+
+    @cached_property
+    def partition(self) -> Partition:
+        return Partition("people", "visits", self.column, frozenset(self.codes))
+
+    @property
+    def codes(self) -> tuple[Code, ...]:
+        """The listed values: two of those that the column can take, if there are so many."""
+        domain = self.domain
+        if isinstance(domain, Number):
+            return tuple(dict.fromkeys([domain.clamped(1), domain.clamped(2)]))
+        if isinstance(domain, Ranged):
+            return tuple(dict.fromkeys([domain.lower, domain.clamped(domain.lower + 1)]))
+        if isinstance(domain, Choice):
+            return domain.values[:2]
+        return (True, False) if isinstance(domain, Bool) else ("a", "A")
+
+    def raw(self, code: Code) -> Any:
+        """A code as an owner's file has it."""
+        if isinstance(self.domain, Number) and code is not None and self.domain.step != 1:
+            return float(int(code) * self.domain.step)
+        return self.domain.shown(code)
+
+    # ---- databases
+
+    @cached_property
+    def base(self) -> Database:
+        """The world's base, in which every person has one of the listed values in all visits, or none of them."""
+        rows = self.world.database("base")
+        return {**rows, "visits": [self._settled(row, place) for place, row in enumerate(rows["visits"])]}
+
+    def _settled(self, row: RawRow, place: int) -> RawRow:
+        number = hash_of(unit_code(row["person"]))
+        choices = (*self.codes, *(["none"] if self.unlisted else []))
+        code = choices[number % len(choices)]
+        if code == "none" or (self.domain.nullable and place % 7 == 0):
+            return {**row, self.column: self.raw(self.unlisted[place % len(self.unlisted)])}
+        return {**row, self.column: self.raw(code)}
+
+    @cached_property
+    def unlisted(self) -> list[Code]:
+        """What puts a row into no block."""
+        others: list[Code] = [None] if self.domain.nullable else []
+        if isinstance(self.domain, Ranged):
+            others += [code for code in (self.domain.lower, self.domain.upper) if code not in self.codes]
+        elif isinstance(self.domain, Choice):
+            others += [value for value in self.domain.values if value not in self.codes]
+        elif not isinstance(self.domain, Bool):
+            others += ["b", ""]
+        return others
+
+    def only(self, code: Code) -> Database:
+        """The base without anybody who is not in this block."""
+        inside = {unit_code(row["person"]) for row in self.base["visits"] if self._in(row, code)}
+        kept = {
+            name: [row for row in self.base[name] if unit_code(row["person"]) in inside]
+            for name in ("visits", "orders")
+        }
+        return {**self.base, **kept}
+
+    def _in(self, row: RawRow, code: Code) -> bool:
+        value = row[self.column]
+        return value is not None and self.domain.code(value) == code
+
+    def crowded(self, codes: list[Code]) -> Database:
+        """The base and a newcomer with each of these values, the first of them with 10,000 visits."""
+        database = self.base
+        for place, code in enumerate(codes):
+            rows = CROWD | ({} if place else {"visits": HEAVY})
+            unit = f"newcomer {code!r}" if self.world.texts_as_ids else 10**6 + place
+            count = len(database["visits"])
+            database = with_unit(self.world, database, "people", unit, rows, "mixed")
+            came = [{**row, self.column: self.raw(code)} for row in database["visits"][count:]]
+            database = {**database, "visits": [*database["visits"][:count], *came]}
+        return database
+
+    @lru_cache(maxsize=32)  # noqa: B019  # divisions live as long as the test process
+    def engine(self, name: str, code: Code = None) -> DuckDBEngine:
+        """The engine with `base`, `only` one block, others crowded `around` it, or more `within` it."""
+        others = [each for each in (*self.codes, *self.unlisted[:1]) if each != code]
+        made: dict[str, Callable[[], Database]] = {
+            "base": lambda: self.base,
+            "only": lambda: self.only(code),
+            "around": lambda: self.crowded(others),
+            "within": lambda: self.crowded([code]),
+        }
+        return duckdb_of(self.world, made[name]())
+
+    def __hash__(self) -> int:
+        return hash((self.world.seed, self.column))
+
+
+@lru_cache(maxsize=32)
+def division(seed: int) -> Division:
+    """The division of a world; the column follows from the seed."""
+    return Division(world(seed), COLUMNS[seed % len(COLUMNS)])
+
+
+def hash_of(code: object) -> int:
+    return sum(repr(code).encode())
+
+
+# ---- questions
+
+
+class BlockQuestions(_Questions):
+    """Random questions in which the values of blocks are asked about in right and in misleading ways."""
+
+    def __init__(self, cut: Division, random: Random) -> None:
+        super().__init__(cut.world, random)
+        self.cut = cut
+
+    def scan(self, name: str) -> tuple[Any, Scope]:
+        table, scope = super().scan(name)
+        if name != "visits" or self.chance(0.4):
+            return table, scope
+        alias = self.alias()
+        names = [known.name.name for known in scope.columns]
+        items = tuple(Item(self.item(Name(each, table.alias), scope), each) for each in ["person", *names])
+        columns = tuple(Known(Name(known.name.name, alias), known.kind, known.domain) for known in scope.columns)
+        query = Select(items, table, self.where(scope, 1))
+        return Subquery(query, alias), Scope(columns, Name("person", alias), scope.tables)
+
+    def item(self, column: Name, scope: Scope) -> Term:
+        """A column of a subquery; that of the blocks is now and then another one under its name."""
+        if column.name != self.cut.column or self.chance(0.8):
+            return column
+        return Apply("case", (Terms(self.random, scope).any("bool", 1), self.value(), column))
+
+    def where(self, scope: Scope, depth: int) -> Term:
+        other = super().where(scope, depth)
+        if self.chance(0.2):
+            return other
+        return Apply("and", (self.condition(scope), other)) if self.chance(0.3) else self.condition(scope)
+
+    def condition(self, scope: Scope) -> Term:
+        """Something about a column of the kind that blocks go by, most often that it equals a listed value."""
+        kind = kind_of(self.cut.domain)
+        alike = [known for known in scope.columns if known.kind == kind]
+        named = [known for known in alike if known.name.name == self.cut.column]
+        if not alike:
+            return Terms(self.random, scope).any("bool", 1)
+        column = self.random.choice(named if named and self.chance(0.8) else alike).name
+        return self.compared(column, Terms(self.random, scope))
+
+    def compared(self, column: Name, terms: Terms) -> Term:
+        random, value = self.random, self.value()
+        equal = Apply("equal", (column, value))
+        match random.choice(["equal"] * 5 + ["mirrored", "in", "and", "bare"] + ["several", "or", "mixed", "not"] * 2):
+            case "mirrored":
+                return Apply("equal", (value, column))
+            case "in":
+                return Apply("in", (column, value))
+            case "several":
+                return Apply("in", (column, value, self.value(), terms.constant(kind_of(self.cut.domain))))
+            case "or":
+                return Apply("or", (equal, Apply("equal", (column, self.value()))))
+            case "mixed":
+                return Apply("or", (equal, terms.any("bool", 1)))
+            case "not":
+                return Apply(random.choice(["not", "not", "is_null"]), (equal,))
+            case "and":
+                return Apply("and", (terms.any("bool", 1), equal))
+            case "bare" if isinstance(self.cut.domain, Bool):
+                return random.choice([column, Apply("not", (column,))])
+        return equal
+
+    def value(self) -> Constant:
+        return Constant(self.cut.domain.shown(self.random.choice(self.cut.codes)))
+
+
+def random_question(cut: Division, seed: int) -> Query:
+    """The question of a seed."""
+    return BlockQuestions(cut, Random(f"block {seed}")).outer()
+
+
+@lru_cache(maxsize=20_000)
+def plan_of(where: int, seed: int) -> Generated | None:
+    """The plan of a question about a divided world; None where it is refused."""
+    cut = division(where)
+    query = random_question(cut, seed)
+    try:
+        question = bind(query, cut.world.tables, most=random_most(Random(f"most {seed}")))
+        return Generated(seed, cut.world, query, question, lower(question))
+    except QueryRefused:
+        return None
+
+
+def inside(count: int, where: int) -> dict[int, Code]:
+    """Those of so many questions that are said to lie in one block, with that block."""
+    plans = {seed: plan_of(where, seed) for seed in range(count)}
+    found = {seed: block_of(plan.question, division(where).partition) for seed, plan in plans.items() if plan}
+    return {seed: code for seed, code in found.items() if code is not None}
+
+
+def leaking(where: int, claims: Mapping[int, Code]) -> Iterator[tuple[int, Code, str]]:
+    """The questions that are said to lie in a block, and change when units outside it come or go."""
+    cut = division(where)
+    for seed, code in claims.items():
+        before = results(where, seed, cut.engine("base"))
+        for name in ("only", "around"):
+            if results(where, seed, cut.engine(name, code)) != before:
+                yield seed, code, name
+
+
+def results(where: int, seed: int, engine: DuckDBEngine) -> list[Any]:
+    """The exact results of a question; nothing where the engine refuses it, before it reads anything."""
+    plan = plan_of(where, seed)
+    assert plan is not None
+    try:
+        return quick_results(engine, plan.program.passes)
+    except QueryRefused:
+        return []

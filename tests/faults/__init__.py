@@ -1,0 +1,1 @@
+"""Faults for the ledger: a simulated disk, processes that are killed, races and rollbacks."""

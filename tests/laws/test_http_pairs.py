@@ -1,0 +1,182 @@
+"""No reply, price, charge, length or log tells whether one person more is in the table, whoever that person is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import pytest
+
+from dalenius.engines.duckdb.names import rows_table
+from dalenius.errors import QueryRefused
+from dalenius.query.tables import Most
+from dalenius.server import app as server_app
+from dalenius.server import asks, logs
+from dalenius.server.routes import ROUTES
+from http_pairs import QUESTIONS, Heard, canaries_in, database_of, differences, everything, shown_canaries
+from http_pairs import with_same_noise as same_noise
+from http_server import Server
+from poisons import CANARY, POISONS, poisoned, rows_of, table_of
+
+GROUPS = [QUESTIONS[start : start + 2] for start in range(0, len(QUESTIONS), 2)]
+PAIRS = [(name, number % len(GROUPS)) for number, name in enumerate(POISONS)]
+
+
+@pytest.fixture(autouse=True)
+def _same_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    same_noise(monkeypatch.setattr, "pairs")
+
+
+@lru_cache(maxsize=64)
+def base(seed: int, group: int) -> tuple[Mapping[str, Heard], tuple[str, ...]]:
+    """What a server says about the table without the person, and its log."""
+    return heard(table_of(rows_of(seed)), group)
+
+
+def heard(rows: Any, group: int) -> tuple[Mapping[str, Heard], tuple[str, ...]]:
+    with Server(database_of(rows)) as server:
+        said = everything(server, GROUPS[group], rehearse=int(group == 0))
+        return said, tuple(server.lines)
+
+
+def told_apart(seed: int, name: str, group: int) -> list[str]:
+    """What tells that a person is there, and where a value of a row is shown."""
+    (without, _), (said, lines) = base(seed, group), heard(poisoned(seed, name), group)
+    shown = [f"{label}: shows a value" for label in shown_canaries(said)]
+    logged = [f"log: {line}" for line in lines if canaries_in(line)]
+    return differences(without, said) + shown + logged
+
+
+@pytest.mark.parametrize(("name", "group"), PAIRS, ids=[name for name, _ in PAIRS])
+def test_one_person_more_changes_nothing_but_noisy_values(
+    name: str, group: int, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(0)
+    assert told_apart(1, name, group) == []
+    assert canaries_in("".join([*capfd.readouterr(), caplog.text])) == []
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", range(2, 15))
+def test_500_pairs_of_tables_are_not_told_apart(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
+    found = {name: told_apart(seed, name, (number + seed) % len(GROUPS)) for number, name in enumerate(POISONS)}
+    assert {name: each for name, each in found.items() if each} == {}
+    assert canaries_in("".join(capfd.readouterr())) == []
+
+
+def test_every_route_is_asked() -> None:
+    asked = {each.route for each in base(1, 0)[0].values()}
+    assert asked == {route.name for route in ROUTES}
+
+
+def test_every_answer_and_refusal_is_among_the_replies() -> None:
+    said = base(1, 0)[0]
+    assert {each.status for each in said.values()} >= {200, 202, 400, 401, 403, 404, 409, 422}
+    assert not any(each.status >= 500 for each in said.values())
+
+
+# ---- planted leaks, which the same comparison must find
+
+
+def leaks(name: str = "an ordinary person") -> list[str]:
+    """What the comparison finds while a leak is planted."""
+    base.cache_clear()
+    try:
+        return told_apart(1, name, 0)
+    finally:
+        base.cache_clear()
+
+
+def rows_in(desk: Any) -> int:
+    """An exact count, taken behind the curator's back."""
+    curator = desk._curator
+    with curator.engine._file.reading() as connection:
+        return int(
+            connection.execute(f"SELECT COUNT(*) FROM {rows_table(curator.catalog.table('visits'))}").fetchone()[0]
+        )
+
+
+def has_one_more(desk: Any) -> bool:
+    return rows_in(desk) > len(rows_of(1))
+
+
+def test_an_error_in_the_words_of_the_engine_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = asks.Desk._run
+
+    def run(self: Any, asker: Any, given: Any) -> Any:
+        if has_one_more(self) and "city" in given["sql"]:
+            raise QueryRefused("CAST(icd AS INTEGER)", rule=f"could not convert {CANARY!r} to INT32", instead="")
+        return honest(self, asker, given)
+
+    monkeypatch.setattr(asks.Desk, "_run", run)
+    found = leaks()
+    assert "run analyst question 1: status 200 and 422" in found
+    assert "run analyst question 1: shows a value" in found
+
+
+def test_a_crash_that_shows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = asks.Desk._explain
+
+    def explain(self: Any, asker: Any, given: Any) -> Any:
+        return honest(self, asker, given) if not has_one_more(self) else 1 // 0
+
+    monkeypatch.setattr(asks.Desk, "_explain", explain)
+    assert "explain analyst question 0: status 200 and 500" in leaks()
+
+
+def test_a_row_count_in_a_public_text_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = asks.Desk._catalog
+
+    def catalog(self: Any, asker: Any, given: Any) -> Any:
+        reply = honest(self, asker, given)
+        return asks.Reply(reply.body.replace("protects", f"{rows_in(self)} rows; protects"))
+
+    monkeypatch.setattr(asks.Desk, "_catalog", catalog)
+    assert "catalog analyst : body" in leaks()
+
+
+def test_a_price_that_follows_the_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = asks._For.asked
+
+    def asked(self: Any, given: Any) -> Any:
+        more = has_one_more(self.session)
+        return self.session.sql(given["sql"], most=Most(rows=4, groups=2)) if more else honest(self, given)
+
+    monkeypatch.setattr(asks._For, "asked", asked)
+    assert any("explain" in each and "body" in each for each in leaks())
+
+
+def test_a_length_that_follows_the_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = asks.Desk._run
+
+    def run(self: Any, asker: Any, given: Any) -> Any:
+        reply = honest(self, asker, given)
+        return reply if isinstance(reply.body, bytes) else asks.Reply(reply.body + " " * rows_in(self), reply.facts)
+
+    monkeypatch.setattr(asks.Desk, "_run", run)
+    assert any("length class" in each for each in leaks("very many rows"))
+
+
+def test_a_header_that_follows_the_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = server_app.reply
+
+    def reply(body: bytes, **terms: Any) -> Any:
+        found = honest(body, **terms)
+        found.headers["x-rows"] = str(body.count(b"4"))
+        return found
+
+    monkeypatch.setattr(server_app, "reply", reply)
+    assert any("headers x-rows" in each for each in leaks())
+
+
+def test_a_log_that_names_a_value_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs.Log, "said", lambda self, event: None)
+    honest = logs.Log.replied
+
+    def replied(self: Any, seen: Any, **facts: Any) -> None:
+        seen.who = CANARY
+        honest(self, seen, **facts)
+
+    monkeypatch.setattr(logs.Log, "replied", replied)
+    assert any(each.startswith("log: ") for each in leaks())

@@ -1,0 +1,81 @@
+"""A real PostgreSQL server for tests: its own data folder, loopback only, gone with the tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_DEBIAN = Path("/usr/lib/postgresql")
+
+
+def programs() -> Path | None:
+    """The folder of the server's programs, installed with the system's packages if it is missing and we may."""
+    found = _found()
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
+        subprocess.run(["apt-get", "update"], timeout=300, **quiet)
+        subprocess.run(["apt-get", "install", "-y", "postgresql"], timeout=600, **quiet)
+        found = _found()
+    return found
+
+
+def _found() -> Path | None:
+    places = sorted(_DEBIAN.glob("*/bin"), key=lambda place: int(place.parent.name), reverse=True)
+    known = shutil.which("initdb")
+    places += [Path(known).resolve().parent] if known else []
+    return next((place for place in places if (place / "initdb").exists()), None)
+
+
+@contextlib.contextmanager
+def server() -> Iterator[str]:
+    """The URL of a server that runs as long as the block; tests are skipped, with the reason, where there is none."""
+    found = programs()
+    if found is None:
+        pytest.skip("needs PostgreSQL: install the package 'postgresql', or run as root so that it can be installed")
+    folder = Path(tempfile.mkdtemp(prefix="dalenius-postgres-"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    user = _user(folder)
+    settings = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
+    try:
+        _run(user, found / "initdb", "-D", folder / "data", "-U", "dalenius", "-A", "trust", "-E", "UTF8")
+        _run(user, found / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o", settings, "start")
+        try:
+            yield f"postgresql://dalenius@127.0.0.1:{port}/postgres"
+        finally:
+            _run(user, found / "pg_ctl", "-D", folder / "data", "-w", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _user(folder: Path) -> str | None:
+    """The server refuses to run as root: then it runs as the user that its package made."""
+    if os.geteuid() != 0:
+        return None
+    with contextlib.suppress(KeyError):
+        owner = pwd.getpwnam("postgres")
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+        return "postgres"
+    pytest.skip("needs the user 'postgres' that the package 'postgresql' makes, since PostgreSQL does not run as root")
+
+
+def _run(user: str | None, *command: object) -> None:
+    subprocess.run(
+        [str(part) for part in command],
+        user=user,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=120,
+    )

@@ -1,0 +1,362 @@
+"""The commands, end to end on a folder: declare, fill in, import, grant, ask, refuse, show, verify."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from command_line import Done, run
+
+COUNT = "SELECT city, COUNT(*) AS visits FROM visits GROUP BY city"
+CITIES = ("Oslo", "Bergen", "Tromsø")
+CANARY = "canary-7f3a"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty database `empty`, the same with a table and an analyst `clinic`, and their marks in `state`."""
+    place = tmp_path_factory.mktemp("made")
+    rows = [f"{i % 2000},{i % 90},{CITIES[i % 3]},{i % 1600 / 4},{CANARY}" for i in range(6000)]
+    data = place / "visits.csv"
+    data.write_text("\n".join(["patient-id,age,city,cost,note", *rows]) + "\n", encoding="utf-8")
+    terms = ("--population", "patients", "--epsilon", 3, "--delta", "1e-9", "--purpose", "care")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        for folder in (place / "empty", place / "clinic"):
+            assert run("init", folder, *terms).code == 0
+        assert proposed(place / "clinic", data).code == 0
+        fill_in(place / "clinic")
+        assert run("update-table", place / "clinic", "visits", data).code == 0
+        assert run("grant", place / "clinic", "ana", "--tables", "visits", "--share", "50%").code == 0
+    return place
+
+
+@pytest.fixture(autouse=True)
+def copied(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Each test has copies of its own, with their marks."""
+    place = tmp_path / "copied"
+    shutil.copytree(made, place)
+    monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
+    for name in ("DALENIUS_TOKEN", "DALENIUS_TRACEBACK"):
+        monkeypatch.delenv(name, raising=False)
+    return place
+
+
+@pytest.fixture
+def data(copied: Path) -> Path:
+    """Six thousand visits of two thousand patients."""
+    return copied / "visits.csv"
+
+
+@pytest.fixture
+def empty(copied: Path) -> Path:
+    """A database with a population and no table."""
+    return copied / "empty"
+
+
+@pytest.fixture
+def clinic(copied: Path) -> Path:
+    """A database with a table, and an analyst who may spend half."""
+    return copied / "clinic"
+
+
+def proposed(folder: Path, data: Path, *more: object) -> Done:
+    types = ("--type", "age=Int", "--type", "city=Category", "--type", "cost=Real", "--type", "note=Text")
+    terms = ("--population", "patients", "--unit", "patient-id", "--most-rows", 3, "--most-groups", 3)
+    return run("add-table", folder, "visits", data, *terms, *types, *more)
+
+
+def fill_in(folder: Path) -> None:
+    """What the owner does in an editor."""
+    path = folder / "catalog.toml"
+    text = path.read_text(encoding="utf-8")
+    cities = "[" + ", ".join(f'"{city}"' for city in CITIES) + "]"
+    text = text.replace('type = "Int", lower = "?", upper = "?"', 'type = "Int", lower = 0, upper = 120')
+    text = text.replace('lower = "?", upper = "?", step = "?"', 'lower = 0, upper = 500, step = "0.01"')
+    path.write_text(text.replace('values = "?"', f"values = {cities}"), encoding="utf-8")
+
+
+# ---- the owner
+
+
+def test_a_table_is_proposed_filled_in_imported_and_asked(empty: Path, data: Path) -> None:
+    done = proposed(empty, data)
+    assert done.code == 0, done.err
+    for place in ("age.lower", "age.upper", "city.values", "cost.step"):
+        assert f"tables.visits.columns.{place}" in done.out
+    assert f"update-table {empty} visits" in done.out
+    early = run("ask", empty, COUNT, "--epsilon", "0.5")
+    assert early.code == 2
+    assert run("update-table", empty, "visits", data).code == 2
+    fill_in(empty)
+    assert proposed(empty, data).code == 0  # the same command again imports
+    assert run("ask", empty, COUNT, "--epsilon", "0.5").code == 0
+
+
+def test_what_is_proposed_says_nothing_about_the_rows(empty: Path, data: Path) -> None:
+    proposed(empty, data)
+    text = (empty / "catalog.toml").read_text(encoding="utf-8")
+    assert CANARY not in text
+    assert "Oslo" not in text
+    assert 'patient_id = "patient-id"' in text
+
+
+def test_a_csv_file_has_no_types_so_that_none_is_proposed(empty: Path, data: Path) -> None:
+    done = run("add-table", empty, "visits", data, "--json")
+    assert "tables.visits.columns.age.type" in done.json["missing"]
+    assert "tables.visits.population" in done.json["missing"]
+    assert "tables.visits.most.rows" in done.json["missing"]
+    assert run("update-table", empty, "visits", data).code == 2
+
+
+def test_suggested_bounds_are_charged_and_friendly_and_only_proposed(empty: Path, data: Path) -> None:
+    done = proposed(empty, data, "--suggest-bounds", "--epsilon", "2", "--json")
+    assert done.code == 0, done.err
+    assert "patients" in done.json["charged"]
+    text = (empty / "catalog.toml").read_text(encoding="utf-8")
+    assert "estimated from noisy counts" in text
+    assert "provisional" not in text
+    assert "lower = 0, upper = 100" in text
+    assert "tables.visits.columns.city.values" in done.json["missing"]
+    assert "tables.visits.columns.age.lower" not in done.json["missing"]
+    spent = run("ledger", empty, "--json").json
+    assert len(spent["charges"]) == 2
+    assert run("ask", empty, COUNT, "--epsilon", "0.1").code == 2
+
+
+def test_bounds_are_not_suggested_before_it_is_said_whose_rows_these_are(empty: Path, data: Path) -> None:
+    done = run("add-table", empty, "visits", data, "--suggest-bounds", "--epsilon", "1", "--population", "patients")
+    assert done.code == 2
+    assert "--unit" in done.err
+    assert run("ledger", empty, "--json").json["charges"] == []
+    assert "visits" not in (empty / "catalog.toml").read_text()
+
+
+def test_a_public_table_has_no_population(empty: Path, tmp_path: Path) -> None:
+    (tmp_path / "cities.csv").write_text("city,region\nOslo,east\n")
+    assert run("add-table", empty, "cities", tmp_path / "cities.csv", "--public", "--unit", "city").code == 2
+    types = ("--type", "city=Text", "--type", "region=Text")
+    assert (
+        run("add-table", empty, "cities", tmp_path / "cities.csv", "--public", *types, "--json").json["missing"] == []
+    )
+    assert run("update-table", empty, "cities", tmp_path / "cities.csv").code == 0
+    assert run("tables", empty, "--json").json["tables"]["cities"]["about"].startswith("public")
+
+
+def test_init_refuses_a_folder_in_use_and_a_budget_without_people(clinic: Path, tmp_path: Path) -> None:
+    assert run("init", clinic).code == 2
+    assert run("init", tmp_path / "other", "--epsilon", 1).code == 2
+    assert run("init", tmp_path / "other", "--population", "p", "--epsilon", "none").code == 2
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_second_population_a_study_and_a_grant_inside_it(clinic: Path) -> None:
+    assert run("add-population", clinic, "staff", "--epsilon", 1).code == 0
+    assert run("study", clinic, "sleep", "--population", "patients", "--share", "20%", "--reserve", "10%").code == 0
+    terms = ("--study", "sleep", "--most-epsilon", "0.5", "--rate", "2/3600", "--until", "2099-01-01")
+    assert run("grant", clinic, "bo", "--tables", "visits", "--share", "10%", *terms).code == 0
+    assert run("ask", clinic, COUNT, "--epsilon", "0.6", "--as", "bo").code == 2
+    for count, code in enumerate((0, 0, 2)):
+        assert run("ask", clinic, COUNT, "--epsilon", f"0.{count + 1}", "--as", "bo").code == code
+    assert run("grant", clinic, "bo", "--tables", "visits", "--rate", "often").code == 2
+
+
+def test_who_was_revoked_asks_no_more(clinic: Path) -> None:
+    assert run("revoke", clinic, "ana").code == 0
+    assert run("ask", clinic, COUNT, "--epsilon", "0.1", "--as", "ana").code == 2
+
+
+def test_a_token_is_shown_once_on_standard_output_alone(clinic: Path) -> None:
+    done = run("token", clinic, "ana", "--days", 30)
+    assert done.code == 0, done.err
+    token = done.out.strip()
+    assert token.startswith("dal_")
+    assert token not in done.err
+    for path in clinic.iterdir():
+        assert token.encode() not in path.read_bytes()
+    assert run("token", clinic, "eva", "--role", "auditor", "--json").json["role"] == "auditor"
+
+
+# ---- asking
+
+
+def test_an_answer_is_a_table_with_bars_or_json_csv_arrow_and_a_chart(clinic: Path, tmp_path: Path) -> None:
+    asked = ("ask", clinic, COUNT, "--epsilon", "1", "--as", "ana")
+    plain = run(*asked)
+    assert plain.code == 0, plain.err
+    assert "visits ±" in plain.out
+    facts = run(*asked, "--json").json
+    assert [column["name"] for column in facts["answer"]["columns"]] == ["city", "visits"]
+    rows = list(csv.reader(io.StringIO(run(*asked, "--csv").out)))
+    assert rows[0] == ["city", "visits", "visits ±"]
+    values = facts["answer"]["columns"][1]["values"]
+    assert [int(row[1]) for row in rows[1:]] == values
+    done = run(*asked, "--arrow", tmp_path / "a.arrow", "--chart")
+    assert "█" in done.out
+    with pa.OSFile(str(tmp_path / "a.arrow")) as file:
+        assert pa.ipc.open_file(file).read_all()["visits"].to_pylist() == values
+    assert len(run("ledger", clinic, "--json").json["charges"]) == 1  # asked once, replayed four times
+
+
+def test_a_person_sees_price_and_error_first_and_may_decline(clinic: Path) -> None:
+    asked = ("ask", clinic, COUNT, "--epsilon", "0.3", "--as", "ana")
+    declined = run(*asked, person=True, given="n\n")
+    assert declined.code == 2
+    assert "visits: ±" in declined.err
+    assert "would be left" in declined.err
+    assert declined.out == ""
+    assert run("ledger", clinic, "--json").json["charges"] == []
+    assert "visits ±" in run(*asked, person=True, given="y\n").out
+    assert "[y/N]" not in run(*asked, "--yes", person=True).err
+
+
+def test_an_error_is_turned_into_a_price(clinic: Path) -> None:
+    cost = run("cost", clinic, COUNT, "--error", "60 at 90%", "--as", "ana", "--json").json
+    assert cost["affordable"]
+    assert float(cost["expected_error"]["visits"]["fixed"]) <= 60
+    assert cost["expected_error"]["visits"]["level"] == "9/10"
+    assert run("ask", clinic, COUNT, "--error", "visits=60", "--as", "ana").code == 0
+    assert run("ask", clinic, COUNT, "--error", "visits=60", "--error", "30").code == 2
+    assert run("ask", clinic, COUNT, "--error", "nothing=60").code == 2
+
+
+def test_looking_is_free(clinic: Path) -> None:
+    assert "would be left" in run("cost", clinic, COUNT, "--share", "1%", "--as", "ana").out
+    assert "nothing was read or spent" in run("cost", clinic, COUNT, "--epsilon", "2.9").out
+    assert "patients" in run("explain", clinic, COUNT).out
+    assert "derivation" in run("explain", clinic, COUNT, "--json").json
+    assert "visits ±" in run("rehearse", clinic, COUNT).out
+    assert run("explain", clinic, "-", given=COUNT).code == 0
+    assert run("ledger", clinic, "--json").json["charges"] == []
+
+
+def test_the_same_key_is_charged_once_and_fresh_pays_again(clinic: Path) -> None:
+    asked = ("ask", clinic, COUNT, "--epsilon", "0.1", "--json")
+    first = run(*asked, "--key", "one").json
+    assert run(*asked, "--key", "one").json["answer"] == first["answer"]
+    assert run(*asked, "--fresh").json["answer"]["receipt"] != first["answer"]["receipt"]
+    assert len(run("ledger", clinic, "--json").json["charges"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (3, (COUNT, "--epsilon", "2.9", "--as", "ana")),
+        (3, (COUNT, "--share", "60%", "--as", "ana")),
+        (2, ("SELECT * FROM visits", "--epsilon", "0.1")),
+        (2, ("SELECT patient_id FROM visits", "--epsilon", "0.1")),
+        (2, ("DROP TABLE visits", "--epsilon", "0.1")),
+        (2, (COUNT, "--epsilon", "-1")),
+        (2, (COUNT, "--epsilon", "nan")),
+        (2, (COUNT, "--epsilon", "0.1", "--as", "nobody")),
+        (2, (COUNT, "--epsilon", "0.1", "--weight", "visits")),
+        (2, (COUNT, "--epsilon", "0.1", "--most-rows", "3")),
+        (2, ("SELECT COUNT(*) AS n FROM elsewhere", "--epsilon", "0.1")),
+    ],
+)
+def test_refusals_have_their_exit_code_and_charge_nothing(clinic: Path, code: int, words: tuple[str, ...]) -> None:
+    done = run("ask", clinic, *words)
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith("dalenius: ")
+    assert CANARY not in done.err
+    assert run("ledger", clinic, "--json").json["charges"] == []
+
+
+ODD = ("", "nan", "-0", "1e999", "1/0", "±", "9" * 400, "1\x00", "a=b=c", "'; --")
+
+
+@pytest.mark.parametrize("option", ["--epsilon", "--share", "--error", "--level", "--weight", "--as"])
+def test_odd_values_are_understood_or_refused_in_one_form(clinic: Path, option: str) -> None:
+    price = () if option in ("--epsilon", "--share", "--error") else ("--share", "1%")
+    for odd in ODD:
+        done = run("cost", clinic, COUNT, *price, f"{option}={odd}")
+        assert done.code in (0, 2), (odd, done)
+        assert done.err.startswith("dalenius: " if done.code else "")
+
+
+@pytest.mark.parametrize("odd", [*ODD, "SELECT", "SELECT (" * 50, "SELECT 1", "\ud800"])
+def test_odd_questions_are_refused_in_one_form(clinic: Path, odd: str) -> None:
+    done = run("ask", clinic, "-", "--share", "1%", given=odd)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("dalenius: ")
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+    for words in (("tables",), ("ledger",), ("check", "ledger"), ("registry",), ("ask", COUNT, "--epsilon", "1")):
+        place = (words[0], tmp_path / "none", *words[1:]) if words[0] != "check" else ("check", "ledger", tmp_path)
+        done = run(*place)
+        assert done.code == 2, done.err
+        assert done.err.startswith("dalenius: ")
+
+
+# ---- the records
+
+
+def test_the_ledger_is_shown_and_verified(clinic: Path) -> None:
+    run("ask", clinic, COUNT, "--epsilon", "0.5", "--as", "ana")
+    shown = run("ledger", clinic).out
+    assert "patients / ana" in shown
+    assert "1 charges in all" in shown
+    verified = run("ledger", clinic, "verify", "--json")
+    assert verified.code == 0
+    assert verified.json["sound"]
+    assert set(verified.json["spent"]) >= {"patients", "patients / ana"}
+    assert run("check", "ledger", clinic).code == 0
+    assert run("ledger", "verify", clinic, "--json").json == verified.json
+    assert run("ledger", clinic, "forget").code == 2
+    entries = run("ledger", clinic, "entries", "--json").json["entries"]
+    assert [entry["number"] for entry in entries] == list(range(1, verified.json["entries"] + 1))
+    assert CANARY not in str(entries)
+
+
+def test_a_changed_ledger_ends_with_5_wherever_it_is_used(clinic: Path) -> None:
+    run("ask", clinic, COUNT, "--epsilon", "0.5")
+    with sqlite3.connect(clinic / "ledger.sqlite") as rows:
+        for (name,) in rows.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            rows.execute(f"DROP TRIGGER {name}")
+        rows.execute("UPDATE entries SET body = replace(body, 'owner', 'nobody')")
+    rows.close()
+    assert run("check", "ledger", clinic).code == 5
+    assert run("ledger", clinic, "verify", "--json").json["problems"]
+    assert run("ask", clinic, COUNT, "--epsilon", "0.1").code == 5
+    assert run("ledger", clinic, "reconcile", "--yes").code == 5
+
+
+def test_a_restored_backup_is_refused_until_it_is_reconciled_upwards(clinic: Path, tmp_path: Path) -> None:
+    backup = tmp_path / "backup"
+    shutil.copytree(clinic, backup)
+    assert run("ask", clinic, COUNT, "--epsilon", "1").code == 0
+    spent = run("ledger", clinic, "verify", "--json").json["spent"]["patients"]
+    shutil.rmtree(clinic)
+    shutil.copytree(backup, clinic)
+    assert run("tables", clinic).code == 5
+    assert run("ledger", clinic, "verify").code == 5
+    assert run("ledger", clinic, "reconcile").code == 2  # nobody said yes
+    assert run("ledger", clinic, "reconcile", person=True, given="n\n").code == 2
+    assert run("ledger", clinic, "reconcile", "--yes").code == 0
+    after = run("ledger", clinic, "verify", "--json")
+    assert after.code == 0
+    assert after.json["spent"]["patients"][0] >= spent[0]
+    assert run("tables", clinic).code == 0
+
+
+def test_the_registry_and_the_card_can_be_published(clinic: Path, tmp_path: Path) -> None:
+    receipt = run("ask", clinic, COUNT, "--epsilon", "0.5", "--json").json["answer"]["receipt"]
+    assert "patients" in run("registry", clinic).out
+    assert "care" in str(run("registry", clinic, "--json").json)
+    assert "patients" in run("registry", clinic, "--csv").out
+    assert run("registry", clinic, "--html", tmp_path / "registry.html").code == 0
+    assert "<html" in (tmp_path / "registry.html").read_text(encoding="utf-8")
+    assert "patients" in run("card", clinic, receipt).out
+    assert run("card", clinic, receipt, "--json").json
+    assert run("card", clinic, "nothing").code == 2
+    assert run("replays", clinic, "--as", "ana", "--json").json["replays"][0]["receipt"] == receipt
+    assert "replayed" in run("replays", clinic, receipt, "--as", "ana").out
+    assert run("replays", clinic, "nothing").code == 2
+    assert CANARY not in (tmp_path / "registry.html").read_text(encoding="utf-8")

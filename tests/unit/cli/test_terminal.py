@@ -1,0 +1,44 @@
+"""What is shown survives old terminals; people are asked, pipes are not."""
+
+from __future__ import annotations
+
+import io
+
+from command_line import Typed
+from dalenius.cli.terminal import Terminal
+
+
+def test_letters_that_a_terminal_lacks_are_written_with_those_that_it_has() -> None:
+    raw = io.BytesIO()
+    terminal = Terminal(io.StringIO(), io.TextIOWrapper(raw, encoding="ascii"), io.StringIO())
+    terminal.show("people ± 20 ─ ██▒ → Tromsø …")
+    terminal.flush()
+    assert raw.getvalue() == b"people +/- 20 - ##: -> Troms? ...\n"
+
+
+def test_json_keeps_the_order_and_every_letter() -> None:
+    out = io.StringIO()
+    Terminal(io.StringIO(), out, io.StringIO()).show_json({"b": "Tromsø", "a": 1})
+    assert out.getvalue() == '{\n  "b": "Tromsø",\n  "a": 1\n}\n'
+
+
+def test_only_a_person_is_asked_and_only_yes_is_a_yes() -> None:
+    assert not Terminal(io.StringIO("y\n"), io.StringIO(), io.StringIO()).talks
+    assert not Terminal(Typed("y\n"), io.StringIO(), Typed()).talks
+    assert Terminal(Typed("y\n"), Typed(), Typed()).talks
+    said = {
+        text: Terminal(Typed(text), Typed(), Typed()).agreed("Go on?") for text in ("y\n", "YES\n", "\n", "n\n", "")
+    }
+    assert said == {"y\n": True, "YES\n": True, "\n": False, "n\n": False, "": False}
+
+
+def test_progress_is_for_people_who_watch() -> None:
+    watched, piped = Typed(), io.StringIO()
+    with Terminal(io.StringIO(), io.StringIO(), watched).progress("working") as tell:
+        assert tell is not None
+        tell("3 s")
+    assert "working ... 3 s" in watched.getvalue()
+    assert watched.getvalue().endswith("\r\x1b[K")
+    with Terminal(io.StringIO(), io.StringIO(), piped).progress("working") as tell:
+        assert tell is None
+    assert piped.getvalue() == ""

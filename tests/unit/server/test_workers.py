@@ -1,0 +1,235 @@
+"""The pool: tasks are done in turn, whoever takes too long is killed and replaced, and no asker holds all workers.
+
+The workers here are small scripts that speak the same lines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from dalenius.errors import DaleniusError, LedgerRefused
+from dalenius.server.faults import Faulted
+from dalenius.server.workers import Done, Pool, Task, WorkerGone
+
+SCRIPT = """
+import json, os, sys, time
+def say(*lines):
+    for line in lines: print(json.dumps(line), flush=True)
+say({"ready": True})
+for line in sys.stdin:
+    task = json.loads(line)
+    what, given = task["what"], task["given"]
+    if what == "wait": time.sleep(given["seconds"])
+    if what == "die": os._exit(1)
+    if what == "child":
+        child = os.fork()
+        if not child: time.sleep(60)
+        open(given["path"], "w").write(str(child)); time.sleep(60)
+    if what == "babble": print("x" * 100, flush=True)
+    elif what == "ledger": say({"error": {"code": "ledger_stopped", "type": "LedgerStopped", "message": "m"}})
+    elif what == "fail": say({"error": {"code": "invalid", "type": "InvalidParameter", "message": "m"}})
+    else: say({"percent": 5.0}, {"pid": os.getpid()}, {"who": task["who"]})
+"""
+REFUSING = "import json; print(json.dumps({'refused': 'it is old', 'type': 'LedgerRefused', 'instead': 'Reconcile.'}))"
+MISSING = "import json; print(json.dumps({'refused': 'no such folder', 'type': 'InvalidParameter'}))"
+
+
+def pool(size: int = 2, *, script: str = SCRIPT, waiting: int = 100, kept: bool = True) -> Pool:
+    return Pool([sys.executable, "-S", "-c", script], size, waiting=waiting, kept=kept)
+
+
+def task(what: str = "echo", *, seconds: float = 10, charging: bool = True, **given: Any) -> Task:
+    return Task(what, "ana", "analyst", given, seconds, charging)
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(work)
+
+
+async def with_pool(used: Pool, work: Any) -> Any:
+    await used.start()
+    try:
+        return await work(used)
+    finally:
+        await used.close()
+
+
+async def code(used: Pool, wanted: Task, asker: str = "ana") -> str:
+    try:
+        await used.do(wanted, asker=asker)
+    except Faulted as faulted:
+        return faulted.fault.code
+    return "done"
+
+
+def test_a_task_is_done_and_told_of() -> None:
+    told: list[float] = []
+
+    async def work(used: Pool) -> Done:
+        return await used.do(Task("echo", "ana", "owner", {}, 10, False, told.append), asker="ana")
+
+    done = run(with_pool(pool(), work))
+    assert done.body == b'{"who": "ana"}'
+    assert told == [5.0]
+
+
+@pytest.mark.parametrize(
+    ("what", "charging", "expected"),
+    [
+        ("wait", True, "stopped"),
+        ("wait", False, "too_long"),
+        ("die", True, "stopped"),
+        ("die", False, "internal"),
+        ("babble", True, "stopped"),
+        ("fail", True, "invalid"),
+        ("ledger", True, "ledger_stopped"),
+    ],
+)
+def test_what_fails_or_takes_too_long_gives_one_canned_reply_and_a_fresh_worker(
+    what: str, charging: bool, expected: str
+) -> None:
+    async def work(used: Pool) -> tuple[str, str, int]:
+        first = await code(used, Task(what, "ana", "analyst", {"seconds": 30}, 0.3, charging))
+        return first, await code(used, task()), used.killed
+
+    start = time.monotonic()
+    assert run(with_pool(pool(1), work)) == (expected, "done", int(what != "fail"))
+    assert time.monotonic() - start < 10
+
+
+def test_a_killed_worker_leaves_no_process_behind(tmp_path: Any) -> None:
+    path = tmp_path / "child"
+
+    async def work(used: Pool) -> str:
+        return await code(used, Task("child", "ana", "analyst", {"path": str(path)}, 0.5, True))
+
+    assert run(with_pool(pool(1), work)) == "stopped"
+    child = int(path.read_text())
+    for _ in range(100):
+        if not alive(child):
+            return
+        time.sleep(0.02)
+    raise AssertionError("the worker's child is still there")
+
+
+def alive(process: int) -> bool:
+    try:
+        with open(f"/proc/{process}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_one_asker_never_holds_all_workers() -> None:
+    async def work(used: Pool) -> float:
+        slow = [asyncio.ensure_future(code(used, Task("wait", "ana", "analyst", {"seconds": 1}, 5, True)))
+                for _ in range(5)]  # fmt: skip
+        await asyncio.sleep(0.05)
+        start = time.monotonic()
+        assert await code(used, task(), asker="bob") == "done"
+        waited = time.monotonic() - start
+        for each in slow:
+            each.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
+        return waited
+
+    assert run(with_pool(pool(2), work)) < 0.7
+
+
+def test_askers_take_turns() -> None:
+    order: list[str] = []
+
+    async def one(used: Pool, asker: str) -> None:
+        await used.do(Task("wait", asker, "analyst", {"seconds": 0.02}, 5, True), asker=asker)
+        order.append(asker)
+
+    async def work(used: Pool) -> None:
+        await asyncio.gather(*(one(used, asker) for asker in ["ana"] * 6 + ["bob"] * 2))
+
+    run(with_pool(pool(1), work))
+    assert set(order[:4]) == {"ana", "bob"}
+    assert order.index("bob") <= 2
+
+
+def test_when_too_many_wait_the_next_is_told_so() -> None:
+    async def work(used: Pool) -> list[str]:
+        slow = [asyncio.ensure_future(code(used, Task("wait", "ana", "analyst", {"seconds": 0.2}, 5, True)))
+                for _ in range(4)]  # fmt: skip
+        await asyncio.sleep(0)
+        refused = await code(used, task(), asker="bob")
+        return [refused, *await asyncio.gather(*slow)]
+
+    assert run(with_pool(pool(1, waiting=3), work)) == ["busy", "done", "done", "done", "done"]
+
+
+def test_nobody_waits_for_ever() -> None:
+    async def work(used: Pool) -> str:
+        slow = asyncio.ensure_future(code(used, Task("wait", "ana", "analyst", {"seconds": 30}, 60, True)))
+        await asyncio.sleep(0)
+        found = await code(used, task(), asker="bob")
+        slow.cancel()
+        await asyncio.gather(slow, return_exceptions=True)
+        return found
+
+    used = Pool([sys.executable, "-S", "-c", SCRIPT], 1, waiting=9, patience=0.2)
+    assert run(with_pool(used, work)) == "busy"
+
+
+def test_when_no_worker_can_start_any_more_that_is_said_and_tried_again_only_after_a_while() -> None:
+    async def work(used: Pool) -> list[str]:
+        used._command = (sys.executable, "-S", "-c", REFUSING)
+        first = await code(used, task("die"))
+        second = await code(used, task())
+        start = time.monotonic()
+        third = await code(used, task())
+        assert time.monotonic() - start < 0.01
+        return [first, second, third]
+
+    assert run(with_pool(pool(1), work)) == ["stopped", "ledger_refused", "ledger_refused"]
+
+
+def test_a_cancelled_task_kills_its_worker_and_frees_the_place() -> None:
+    async def work(used: Pool) -> tuple[str, int]:
+        slow = asyncio.ensure_future(used.do(Task("wait", "ana", "analyst", {"seconds": 30}, 60, True), asker="ana"))
+        await asyncio.sleep(0.1)
+        slow.cancel()
+        await asyncio.gather(slow, return_exceptions=True)
+        return await code(used, task()), used.killed
+
+    assert run(with_pool(pool(1), work)) == ("done", 1)
+
+
+@pytest.mark.parametrize(
+    ("script", "error"), [(REFUSING, LedgerRefused), (MISSING, DaleniusError), ("1 / 0", WorkerGone)]
+)
+def test_a_pool_whose_workers_may_not_start_does_not_start(script: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        run(pool(script=script).start())
+
+
+def test_workers_that_are_not_kept_serve_one_task_each() -> None:
+    async def work() -> tuple[set[int], int]:
+        used = pool(2, kept=False)
+        found = {(await used.do(task(), asker="ana")).facts["pid"] for _ in range(2)}
+        await used.close()
+        return found, used.alive
+
+    found, left = run(work())
+    assert len(found) == 2
+    assert left == 0
+    assert os.getpid() not in found
+
+
+def test_a_pool_that_closes_takes_nothing_new() -> None:
+    async def work(used: Pool) -> str:
+        await used.close()
+        return await code(used, task())
+
+    assert run(with_pool(pool(1), work)) == "busy"
