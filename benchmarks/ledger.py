@@ -21,6 +21,8 @@ from dalenius.curator.ledger.stores import SQLiteStore
 
 NAME = "benchmark"
 ANALYST = Account(("patients", "study", "ana"))
+DISK = Path(".bench")
+"""Not the system's temporary folder, which may lie in memory."""
 SECONDS = 10.0
 PROCESSES, THREADS_EACH = 8, 4
 
@@ -37,7 +39,8 @@ class LedgerRun:
 
 
 def measured(seconds: float = SECONDS) -> LedgerRun:
-    with tempfile.TemporaryDirectory(prefix="dalenius-bench-", dir=Path.cwd()) as name:
+    DISK.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="ledger-", dir=DISK) as name:
         folder = Path(name)
         with _ledger(folder, Ledger.create) as ledger:
             for account in reversed(ANALYST.lineage):

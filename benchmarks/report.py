@@ -110,8 +110,8 @@ def ledger_section(run: LedgerRun) -> str:
     text = f"""A charge is done when it is on the disk, and so is the mark in another file; three accounts are compared
     and charged each time. Who asks at the same time in one process shares a commit. The disk gave {run.syncs:,.0f}
     commits a second of one row in a bare SQLite file, at a load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.
-    The recount of chain and balances took {run.entries / run.checked:.1f} s for {run.entries:,} entries, {run.checked:,.0f}
-    a second; opening this ledger took {run.started:.1f} s in all."""
+    The recount of chain and balances took {run.entries / run.checked:.1f} s for {run.entries:,} entries,
+    {run.checked:,.0f} a second; opening this ledger took {run.started:.1f} s in all."""
     return f"""# The ledger
 
 {table(["who asks", "durable charges a second"], rows)}

@@ -65,10 +65,11 @@ class SeededEntropy(Entropy):
         return self._random.randbytes(count)
 
 
-def database_of(rows: pa.Table) -> Database:
-    """A database with one table of one population, and an analyst."""
+def database_of(rows: pa.Table, *, delta: str = "1e-6") -> Database:
+    """A database with one table of one population, and an analyst. Without a delta prices are worked out faster, and
+    keys that are not public cannot be asked for."""
     database = create()
-    database.add_population("patients", budget=Budget(epsilon=50, delta="1e-6"))
+    database.add_population("patients", budget=Budget(epsilon=50, delta=delta))
     database.add_table("visits", rows, population="patients", unit="patient_id", most=MOST, columns=COLUMNS)
     database.grant("ana", tables=["visits"], share="90%")
     return database
@@ -120,13 +121,11 @@ class Asking:
             client.close()
 
 
-def everything(server: Server, questions: Sequence[str] = QUESTIONS, *, rehearse: int = 1) -> dict[str, Heard]:
+def everything(server: Server, questions: Sequence[str] = QUESTIONS, *, rehearse: bool = True) -> dict[str, Heard]:
     """What a server says through every route."""
     asking = Asking(server)
     _public_pages(asking)
-    for number, sql in enumerate(questions):
-        _question(asking, sql, f"question {number}", rehearse=number < rehearse)
-    _question(asking, UNKNOWN_KEYS, "unknown keys", mode="keys unknown", rehearse=False)
+    _questions(asking, questions, rehearse=rehearse)
     _refusals(asking)
     _other_forms(asking, questions[0])
     _job(asking, questions[-1])
@@ -134,6 +133,20 @@ def everything(server: Server, questions: Sequence[str] = QUESTIONS, *, rehearse
     _owner(asking)
     asking.close()
     return asking.heard
+
+
+def answers(server: Server, questions: Sequence[str] = QUESTIONS) -> dict[str, Heard]:
+    """What a server says about questions: their prices, errors, derivations, answers and charges."""
+    asking = Asking(server)
+    _questions(asking, questions, rehearse=False)
+    asking.close()
+    return asking.heard
+
+
+def _questions(asking: Asking, questions: Sequence[str], *, rehearse: bool) -> None:
+    for number, sql in enumerate(questions):
+        _question(asking, sql, f"question {number}", rehearse=rehearse and not number)
+    _question(asking, UNKNOWN_KEYS, "unknown keys", mode="keys unknown", rehearse=False)
 
 
 def _public_pages(asking: Asking) -> None:

@@ -102,7 +102,7 @@ class Server:
     def client(self, token: str | None = None) -> httpx.Client:
         """An ordinary client, with or without a token."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=URL, transport=self.transport(), headers=headers, trust_env=False)
+        return httpx.Client(base_url=URL, transport=self.transport(), headers=headers, trust_env=False, verify=False)
 
     def session(self, token: str, transport: httpx.BaseTransport | None = None, **terms: Any) -> RemoteAnalyst:
         """What `dl.connect` gives."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,7 @@ from dalenius.query.plan.relations import Group, Join, Project, Relation, Scan, 
 from dividing import COLUMNS, division, inside, leaking, plan_of, results
 from plans import nodes
 
-QUESTIONS, WORLDS = 120, range(len(COLUMNS))
+QUESTIONS, WORLDS = 90, range(len(COLUMNS))
 
 
 @pytest.mark.parametrize("where", WORLDS)
@@ -35,8 +35,8 @@ def test_many_questions_of_every_form_are_found_to_be_inside_a_block() -> None:
     """The law above is about something: there are such questions, with all kinds of nodes."""
     plans = [plan_of(where, seed) for where in WORLDS for seed in inside(QUESTIONS, where)]
     found = Counter(name for plan in plans if plan for name in {"all", *nodes(plan)})
-    assert found["all"] >= 80
-    assert min(found[name] for name in ("private join", "UnitFilter", "Group", "Distinct", "Union")) >= 3
+    assert found["all"] >= 50
+    assert min(found[name] for name in ("private join", "UnitFilter", "Group", "Distinct", "Union")) >= 2
 
 
 def test_many_of_them_change_when_a_unit_of_the_block_comes() -> None:
@@ -51,15 +51,14 @@ def test_many_of_them_change_when_a_unit_of_the_block_comes() -> None:
 
 # ---- planted bugs
 
-PLANTED = 500
-STEPPED = (1, 7, 13)
-"""Worlds whose blocks go by a number with a step: its codes are not what is written."""
+PLANTED, PLANTED_IN = 500, (0, 2, 7)
+"""Blocks go there by a category, a truth value, and a number whose codes are not what is written."""
 
 
 @pytest.fixture(autouse=True)
 def right_claims() -> None:
     """What the analysis says without a bug, before one is planted."""
-    for where in {*WORLDS, *STEPPED}:
+    for where in PLANTED_IN:
         claims(where)
 
 
@@ -68,10 +67,10 @@ def claims(where: int) -> dict[int, Any]:
     return inside(PLANTED, where)
 
 
-def caught(where: Iterable[int] = WORLDS) -> bool:
+def caught() -> bool:
     """Whether any question that a bug puts into a block, and the right analysis does not, is seen to leak."""
-    wrong = {each: dict(inside(PLANTED, each).items() - claims(each).items()) for each in where}
-    return any(True for each in where for _ in leaking(each, wrong[each]))
+    wrong = {each: dict(inside(PLANTED, each).items() - claims(each).items()) for each in PLANTED_IN}
+    return any(True for each in PLANTED_IN for _ in leaking(each, wrong[each]))
 
 
 @contextmanager
@@ -143,7 +142,7 @@ def test_values_compared_as_texts_are_noticed(monkeypatch: pytest.MonkeyPatch) -
         return found if known and found else None
 
     monkeypatch.setattr(blocks, "_equal", as_texts)
-    assert caught(STEPPED)
+    assert caught()
 
 
 def test_not_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,5 +176,5 @@ def test_the_key_of_a_group_and_a_column_that_is_passed_on_are_followed() -> Non
         planted(Group, lambda node, partition: Held(held(node.child, partition).blocks)),
         planted(Project, lambda node, partition: Held(held(node.child, partition).blocks)),
     ):
-        fewer = sum(len(inside(PLANTED, where)) for where in WORLDS)
-    assert fewer < sum(len(claims(where)) for where in WORLDS)
+        fewer = sum(len(inside(PLANTED, where)) for where in PLANTED_IN)
+    assert fewer < sum(len(claims(where)) for where in PLANTED_IN)

@@ -24,7 +24,9 @@ def question_name(question: Question) -> str:
 def request_name(priced: Priced, form: object = ()) -> str:
     """A name for a question at a price and in a form: equal names are answered alike.
 
-    The price enters by the mechanisms that it buys, so two ways to say the same price are one request.
+    The price enters by the mechanisms that it buys, so two ways to say the same price are one request. The versions of
+    the tables enter too: after an update the question is another one, and is charged to the same people.
+    Textbook: S18.6.
     """
     return fingerprint((priced.question, priced.steps, priced.level, form))
 

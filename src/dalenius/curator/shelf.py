@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dalenius.curator.answers.encoding import card_in
 from dalenius.curator.cards.cards import Card
 from dalenius.curator.ledger.ledger import Ledger
 from dalenius.query.tables import Table
@@ -58,5 +58,4 @@ def _described(ledger: Ledger, name: str) -> Replay | None:
 def stored_card(ledger: Ledger, name: str) -> Card | None:
     """The card that was stored with an answer."""
     body = ledger.answer(name)
-    facts = None if body is None else json.loads(body).get("card")
-    return None if facts is None else Card.from_facts(facts)
+    return None if body is None else card_in(body)

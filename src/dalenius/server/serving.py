@@ -127,7 +127,10 @@ def listening(serving: Serving) -> socket.socket:
     """A socket that listens."""
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
     try:
-        return socket.create_server((serving.host, serving.port), family=family, backlog=_MOST_CONNECTIONS)
+        listener = socket.create_server((serving.host, serving.port), family=family, backlog=_MOST_CONNECTIONS)
+        # Head and body leave in two parts; without this the second would wait for the client's word on the first.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except OSError as error:
         raise InvalidParameter(
             "port", serving.port, allowed=f"free on {serving.host}", hint=f"The system says: {error.strerror}."

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from dalenius.accounting.budget import Budget
-from dalenius.curator.catalog import Catalog
+from dalenius.curator.catalog import Catalog, Draft
+from dalenius.curator.ledger.accounts import Account, Rate
 from dalenius.curator.names import as_share
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.neighbours import AddRemove, Replace
@@ -186,7 +187,8 @@ def test_rows_as_units_stand_alone() -> None:
 
 
 def test_tables_of_the_same_people_share_their_budget() -> None:
-    catalog = added(added(clinic()), "copy").with_version("visits")
+    catalog = added(added(clinic()), "copy")
+    catalog = catalog.with_version(replace(catalog.table("visits"), version=2))
     assert catalog.table("visits").version == 2
     protections = [catalog.table(name).protection for name in ("visits", "copy")]
     assert {protection.population for protection in protections if protection} == {"patients"}
@@ -220,6 +222,61 @@ def test_grants_add_up_and_name_known_tables() -> None:
     for name in ("", "owner", "a/b", "Owner", None):
         with pytest.raises(InvalidParameter):
             catalog.with_grant(name, tables=["visits"], share=Fraction(1))  # type: ignore[arg-type]
+
+
+def test_granting_again_keeps_the_terms_that_are_not_mentioned() -> None:
+    terms = {"most_epsilon": Fraction(1, 2), "rate": Rate(5, 60), "pays_for_replays": True}
+    catalog = added(clinic()).with_grant("ana", tables=["visits"], share=Fraction(1, 4), **terms)
+    again = catalog.with_grant("ana", tables=["visits"], share=None, most_epsilon=Fraction(1, 3))
+    grant = again.grants["ana"]
+    assert (grant.most_epsilon, grant.rate, grant.pays_for_replays) == (Fraction(1, 3), Rate(5, 60), True)
+    assert grant.shares == (("patients", Fraction(1, 4)),)
+    new = again.without_grant("ana").with_grant("ana", tables=["visits"], share=None).grants["ana"]
+    assert (new.most_epsilon, new.rate, new.shares) == (None, None, (("patients", Fraction(1)),))
+
+
+def test_only_what_was_granted_is_revoked() -> None:
+    with pytest.raises(InvalidParameter, match="one of none so far"):
+        clinic().without_grant("ana")
+
+
+def test_a_path_names_the_unit_that_it_leads_to_or_the_key_that_it_goes_by() -> None:
+    catalog = added(clinic(), "orders", keys=["id", "order_id"])
+    for text, key in (("order_id -> orders.patient_id", "order_id"), ("order_id → orders.id", "id")):
+        unit = added(catalog, "lines", unit=text).table("lines").protection
+        assert unit is not None
+        assert unit.unit == Via("order_id", "orders", key)
+
+
+def test_a_removed_table_is_gone_from_grants_too() -> None:
+    catalog = added(added(clinic()), "bills").with_grant("ana", tables=["visits", "bills"], share=Fraction(1))
+    catalog = catalog.with_grant("ben", tables=["bills"], share=Fraction(1))
+    left = catalog.without_table("bills")
+    assert list(left.tables) == ["visits"]
+    assert {name: grant.tables for name, grant in left.grants.items()} == {"ana": ("visits",)}
+    with pytest.raises(InvalidParameter, match="nothing"):
+        catalog.without_table("nothing")
+
+
+def test_a_table_that_others_need_is_not_removed() -> None:
+    catalog = added(clinic(), "orders", keys=["id"])
+    catalog = added(catalog, "lines", unit=Via("id", "orders", "id"))
+    with pytest.raises(InvalidParameter, match="lines"):
+        catalog.without_table("orders")
+    assert list(catalog.without_table("lines").tables) == ["orders"]
+
+
+def test_a_draft_is_known_and_nothing_more() -> None:
+    catalog = clinic().with_draft(Draft("visits", ("most.rows",), "patients"))
+    catalog = catalog.with_grant("ana", tables=["visits"], share=Fraction(1, 2))
+    assert catalog.tables_for(None) == catalog.tables_for("ana") == {}
+    assert catalog.named_for("ana") == ("visits",)
+    with pytest.raises(InvalidParameter, match=r"tables\.visits\.most\.rows"):
+        catalog.table("visits")
+    assert catalog.accounts()[Account(("patients", "ana"))]
+    assert added(catalog).drafts == {}
+    with pytest.raises(InvalidParameter, match="new"):
+        added(catalog, "Visits")
 
 
 def test_shares_are_read_exactly() -> None:

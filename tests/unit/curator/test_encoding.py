@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from clinics import clinic, visits
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
-from dalenius.curator.answers.encoding import decoded, encoded, read, written
+from dalenius.curator.answers.encoding import card_in, decoded, encoded, read, written
 from dalenius.curator.cards.cards import Card
 from dalenius.errors import DamagedAnswer, InvalidParameter
 from dalenius.query.estimates.kinds import COUNT, DATE, MOMENT, NULL, REAL, SPAN, TEXT, TRUTH, Kind
@@ -122,7 +122,7 @@ def test_what_is_stored_of_real_answers_is_all_that_they_show(text: str) -> None
     assert again == answer
     assert shown(again) == shown(answer)
     assert _drawn(again) == _drawn(answer)
-    assert again.card == answer.card is not None
+    assert again.card == card_in(encoded(answer)) == answer.card is not None
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), 2**70, -0.0, Decimal("0.10"), "\0", "\u2028", 1e-320])
@@ -134,6 +134,14 @@ def test_values_at_the_edge_keep_their_type_and_look(value: Any) -> None:
 def test_what_is_no_value_of_an_answer_is_not_written() -> None:
     with pytest.raises(TypeError):
         written(object())
+
+
+def test_a_card_is_read_alone_wherever_it_stands() -> None:
+    assert card_in(GOOD) is None
+    assert card_in(GOOD.replace('"card":null,', "")) is None
+    for text in ("", '{"card":', '{"card":{}}', '{"card":5}'):
+        with pytest.raises(DamagedAnswer):
+            card_in(text)
 
 
 # ---- damage

@@ -43,7 +43,7 @@ delta = 1e-9  # agreed with the board
   cost = { type = "Real", lower = 0, upper = "5e3", step = 0.01 }
   city = { type = "Category", values = ["Oslo",
      "Bergen" ] }  # more later
-  day = { type = "Date", lower = "2024-01-01", upper = 2026-12-31 }
+  day = { type = "Date", upper = 2026-12-31, lower = "2024-01-01" }
 
 [grants]
 ana = { tables = ["visits"], share = 0.25 }
@@ -67,7 +67,7 @@ def by_hand(file: CatalogFile) -> Catalog:
 
 
 @given(catalogs())
-@settings(max_examples=40)
+@settings(max_examples=settings.default.max_examples // 3)
 def test_every_declaration_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, made: Catalog) -> None:
     file = CatalogFile(tmp_path_factory.mktemp("folder"))
     file.begin("abc")
@@ -77,7 +77,7 @@ def test_every_declaration_is_read_as_it_was_written(tmp_path_factory: pytest.Te
 
 
 @given(catalogs(), catalogs())
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 5)
 def test_any_catalog_is_changed_into_any_other(
     tmp_path_factory: pytest.TempPathFactory, first: Catalog, second: Catalog
 ) -> None:

@@ -23,7 +23,7 @@ from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.encoding import encoded
 from dalenius.curator.databases import Database
 from dalenius.curator.requests import fingerprint
-from dalenius.errors import AccessDenied, BudgetExceeded, InvalidParameter, UnknownName
+from dalenius.errors import AccessDenied, BudgetExceeded, InvalidParameter, QueryRefused, UnknownName
 from dalenius.query.frames.aggregates import count, mean
 from dalenius.query.frames.formulas import col
 from dalenius.query.tables import Most
@@ -206,6 +206,16 @@ def test_a_refusal_says_what_can_still_be_had() -> None:
     assert [found.asked for found in ana.replays()] == [COUNT, BY_CITY]
     assert [found.charged for found in ana.replays()] == ["20% of patients", "30% of patients"]
     assert COUNT in str(ana.replays()[0])
+
+
+def test_a_question_that_could_not_be_stored_is_refused_before_it_is_charged() -> None:
+    db = clinic(data=visits(patients=2))
+    with pytest.raises(QueryRefused, match="not valid Unicode"):
+        db.table("visits").agg(**{"\ud800": count()}).run(share="1%")
+    assert db.history() == ()
+    for name in ("a\0b", "a\nb", "ﬁ", "𝔸"):
+        answer = db.table("visits").agg(**{name: count()}).run(share="1%")
+        assert encoded(answer) == stored(db, answer)
 
 
 # ---- keys

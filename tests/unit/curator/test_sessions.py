@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -14,7 +13,9 @@ import pytest
 
 from clinics import COLUMNS, add_visits, clinic, visits
 from dalenius.accounting.budget import Budget
+from dalenius.curator.answers.encoding import encoded
 from dalenius.curator.databases import Database, create
+from dalenius.curator.databases import open as open_folder
 from dalenius.errors import (
     BudgetExceeded,
     DaleniusError,
@@ -88,7 +89,7 @@ def test_fifty_colluding_analysts_meet_the_cap_together() -> None:
     for number in range(50):
         db.grant(f"analyst{number}", tables=["visits"], share="25%")
         try:
-            db.as_analyst(f"analyst{number}").sql(COUNT).run(share="5%")
+            db.as_analyst(f"analyst{number}").sql(COUNT).run(share="5%", fresh=True)
             answered += 1
         except BudgetExceeded:
             assert spent(db) > Fraction(19, 20)
@@ -189,9 +190,9 @@ def test_prices_errors_and_derivations_need_no_data(tmp_path: Path) -> None:
 
 
 def remove_data(db: Database, folder: Path) -> None:
-    """Take connection and files away."""
+    """Take connection and rows away."""
     db._curator.engine.close()
-    shutil.rmtree(folder)
+    (folder / "tables.duckdb").unlink()
 
 
 @pytest.mark.textbook("S18.7")
@@ -281,12 +282,6 @@ def test_failing_work_stays_charged_and_tells_nothing() -> None:
 # ---- folders
 
 
-def test_a_folder_that_is_not_empty_is_not_opened_again(tmp_path: Path) -> None:
-    clinic(path=tmp_path / "clinic").sql(COUNT).run(epsilon=3)
-    with pytest.raises(InvalidParameter, match="memory"):
-        create(tmp_path / "clinic")
-
-
 def test_rows_as_units_need_no_most() -> None:
     db = create()
     db.add_population("rows", budget=Budget(1))
@@ -334,7 +329,7 @@ def test_threads_that_ask_at_once_never_pass_the_cap() -> None:
 
     def ask(_: int) -> bool:
         try:
-            db.sql(COUNT).run(share="10%")
+            db.sql(COUNT).run(share="10%", fresh=True)
         except BudgetExceeded:
             return False
         return True
@@ -360,7 +355,7 @@ def test_the_owner_finds_what_the_engine_met(tmp_path: Path) -> None:
 def test_an_answer_is_kept_under_its_receipt() -> None:
     db = clinic()
     answer = db.sql(COUNT).run(epsilon="0.1")
-    assert db._curator.ledger.answer(answer.receipt) is answer
+    assert db._curator.ledger.answer(answer.receipt) == encoded(answer)
 
 
 def test_an_error_is_for_columns_that_have_one() -> None:
@@ -450,17 +445,22 @@ def test_what_python_would_trip_over_is_refused_with_advice() -> None:
 def test_after_close_nothing_is_charged_or_imported(tmp_path: Path) -> None:
     for path in (None, tmp_path / "clinic"):
         db = clinic(path=path)
-        question = db.sql(COUNT)
+        db.grant("ana", tables=["visits"])
+        ana = db.as_analyst("ana")
+        question, auditor = ana.sql(COUNT), db.as_auditor()
         db.close()
-        before = spent(db)
         for work in (
-            lambda asked=question: asked.run(epsilon="0.1"),
-            lambda db=db: db.update_table("visits", visits()),
-            lambda db=db: add_visits(db, "others"),
-        ):
+            lambda asked=question: asked.run(epsilon="0.1"), lambda ana=ana: ana.sql(COUNT),
+            lambda ana=ana: ana.left(), lambda ana=ana: ana.tables(), lambda db=db: db.spent(),
+            lambda db=db: db.update_table("visits", visits()), lambda db=db: add_visits(db, "others"),
+            lambda db=db: db.grant("ben", tables=["visits"]), lambda db=db: db.revoke("ana"),
+            lambda db=db: db.history(), lambda db=db: db.verify(), lambda auditor=auditor: auditor.entries(),
+        ):  # fmt: skip
             with pytest.raises(InvalidParameter, match="closed"):
                 work()
-        assert spent(db) == before
+        db.close()
+    with open_folder(tmp_path / "clinic") as again:
+        assert spent(again) == 0
 
 
 def test_only_the_owner_enters_the_folder(tmp_path: Path) -> None:

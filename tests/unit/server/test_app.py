@@ -32,7 +32,19 @@ BODIES = {
     "study": {"name": "study", "population": "patients", "share": "1%"},
 }
 _EVERYBODY, _HOLDERS, _ASKERS = (None, *ROLES), ROLES, ("analyst", "owner")
-_ASKING = ("price", "expected_error", "explain", "rehearse", "run", "start_job", "job", "stop_job", "replays", "replay")
+_ASKING = (
+    "price",
+    "expected_error",
+    "explain",
+    "rehearse",
+    "run",
+    "start_job",
+    "job",
+    "stop_job",
+    "replays",
+    "replay",
+    "card",
+)
 ALLOWED = {
     **dict.fromkeys(("health", "openapi", "registry", "registry_csv", "registry_html"), _EVERYBODY),
     **dict.fromkeys(("catalog", "balance", "receipts", "receipt"), _HOLDERS),

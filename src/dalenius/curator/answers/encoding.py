@@ -17,10 +17,12 @@ from dalenius.curator.cards.cards import Card
 from dalenius.errors import InvalidParameter
 from dalenius.query.estimates.kinds import Kind, Name
 
-__all__ = ["decoded", "encoded", "read", "written"]
+__all__ = ["card_in", "decoded", "encoded", "read", "written"]
 
 Value = TypeVar("Value")
 
+_CARD_FIRST = '{"card":'
+_READER = json.JSONDecoder()
 _ANSWER = ("columns", "level", "charge", "receipt", "derivation", "notes", "card")
 _COLUMN = ("name", "values", "errors", "kind", "key")
 _KIND = ("name", "unit", "size", "of")
@@ -29,13 +31,13 @@ _KIND = ("name", "unit", "size", "of")
 def encoded(answer: Answer) -> str:
     """An answer as JSON; what was left of a budget at that time, and who read it when, is no part of it."""
     facts = {
+        "card": None if answer.card is None else answer.card.facts(),  # first, so that it can be read alone
         "columns": [_column(column) for column in answer.columns],
         "level": str(answer.level),
         "charge": answer.charge,
         "receipt": answer.receipt,
         "derivation": answer.derivation,
         "notes": list(answer.notes),
-        "card": None if answer.card is None else answer.card.facts(),
     }
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -49,6 +51,17 @@ def decoded(text: str) -> Answer:
         raise
     except (TypeError, ValueError, ArithmeticError, RecursionError):
         raise damaged("a text that holds an answer") from None
+
+
+def card_in(text: str) -> Card | None:
+    """The card of the answer that a text holds, without a look at the rest."""
+    try:
+        if not text.startswith(_CARD_FIRST):
+            return decoded(text).card
+        facts, _ = _READER.raw_decode(text, len(_CARD_FIRST))
+        return None if facts is None else Card.from_facts(facts)
+    except ValueError as error:
+        raise error if isinstance(error, InvalidParameter) else damaged("a text that holds an answer") from None
 
 
 def _answer_from(facts: Mapping[str, Any]) -> Answer:

@@ -21,7 +21,7 @@ from dalenius.curator.curator import Asker, balance
 from dalenius.curator.ledger.accounts import Receipt
 from dalenius.curator.names import percent
 from dalenius.curator.replays import replays, require_due
-from dalenius.errors import AccessDenied, BudgetExceeded
+from dalenius.errors import AccessDenied, BudgetExceeded, QueryRefused
 from dalenius.privacy.numbers import Number, positive, shown, whole
 from dalenius.query.estimates.expectations import ExpectedError
 from dalenius.query.pricing.pricing import Priced, priced
@@ -94,7 +94,7 @@ class Asked:
     """
 
     def __init__(self, question: Question, asker: Asker, text: str = "") -> None:
-        self.question, self._asker, self.text = question, asker, text
+        self.question, self._asker, self.text = question, asker, _storable(text)
 
     def cost(
         self,
@@ -244,7 +244,9 @@ class Asked:
         return "\n".join([*lines, price.explain(self._asker.curator.engine.spelled)])
 
     def _listed(self, share: Callable[[Population], Fraction]) -> str:
-        return ", ".join(f"{percent(share(each))} of {each.name}" for each in self._people().values())
+        inside = {name: f" (block {block})" for name, block in self._asker.blocks(self.question).items()}
+        people = self._people().values()
+        return ", ".join(f"{percent(share(each))} of {each.name}{inside.get(each.name, '')}" for each in people)
 
     # ---- the price
 
@@ -279,3 +281,15 @@ class Asked:
             return whole(1, size=size)
         tables = self.question.relation.tables
         return tables[0].size if len(tables) == 1 and not self.question.keys else None
+
+
+def _storable(text: str) -> str:
+    """The question's text, which is stored with its answer; refused here, where it costs nothing."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        instead = "Rename the column."
+        raise QueryRefused(
+            "a name", rule="it is not valid Unicode: half of a pair stands alone", instead=instead
+        ) from None
+    return text

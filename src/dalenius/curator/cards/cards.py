@@ -6,6 +6,7 @@ import datetime as dt
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from typing import Any, TypeVar
 
 from dalenius.curator.cards.markdown import bulleted, fenced, headed, listed, tabled
@@ -160,8 +161,13 @@ def _cost(people: People) -> tuple[str, ...]:
 # ---- reading
 
 
+@cache
+def _names(part: type) -> frozenset[str]:
+    return frozenset(field.name for field in fields(part))
+
+
 def _named(part: type, facts: Any) -> Mapping[str, Any]:
-    names = {field.name for field in fields(part)}
+    names = _names(part)
     if not isinstance(facts, Mapping) or set(facts) != names:
         raise DamagedAnswer("with a card that has " + ", ".join(sorted(names)))
     return facts

@@ -18,6 +18,7 @@ from dalenius.curator.names import percent
 from dalenius.curator.shelf import Shelf
 from dalenius.errors import InvalidParameter
 
+_RELEASES = ("released", "receipt", "share", "asked")
 UNANSWERED = "(charged; no answer was stored)"
 
 
@@ -68,7 +69,7 @@ class StudyCard:
                 tabled(("what", "figure"), [fact for fact in facts if fact[1]]),
                 f"Shares are parts of the whole budget of {listed(self.population)}. {listed(self.trust)}",
                 headed(2, "Releases"),
-                tabled(("released", "receipt", "share", "asked"), map(_row, self.releases)) or "None so far.",
+                tabled(_RELEASES, map(_row, self.releases)) if self.releases else "None so far.",
                 headed(2, "What is promised"),
                 bulleted(self.promised),
                 headed(2, "What is not protected"),

@@ -70,8 +70,10 @@ class CatalogFile:
         """Bring the file, which says `before`, to `after`. It is written in any case, so that others notice."""
         text = self._text()
         old, new = sections.plain(before), sections.plain(after)
-        if sections.plain(content(text).catalog) != old:
+        if content(text).catalog != before:
             raise InvalidParameter(NAME, "changed at this moment", allowed="left alone meanwhile", hint="Try again.")
+        if (old, before.drafts) == (new, after.drafts):
+            return replace_text(self.path, text)
         document = tomlkit.parse(text)
         for kind in SECTIONS:
             _bring(document, kind, old[kind], new[kind])
@@ -95,7 +97,7 @@ class CatalogFile:
         text = _rendered(document)
         found = content(text).catalog
         # What is written is read first: a file that says something else than was declared is never left behind.
-        if sections.plain(found) != sections.plain(expected) or found.drafts != expected.drafts:
+        if found != expected:
             raise InvalidParameter(NAME, "written in an unusual way", allowed="in a form that can be changed from here",
                                    hint="Make this change in the file itself.")  # fmt: skip
         replace_text(self.path, text)
@@ -200,10 +202,17 @@ def _change(entry: MutableMapping[str, Any], old: Plain | None, new: Plain) -> N
             continue
         if isinstance(value, dict) and isinstance(entry.get(name), MutableMapping):
             _change(entry[name], was if isinstance(was, dict) else None, value)
+            if list(entry[name]) != list(value):  # the order of columns counts
+                _order(entry[name], value)
         elif name in entry:
             entry[name] = _value(value)
         else:
             _append(entry, name, _value(value))
+
+
+def _order(entry: MutableMapping[str, Any], new: Plain) -> None:
+    for name in new:
+        entry[name] = entry.pop(name)
 
 
 def _append(entry: MutableMapping[str, Any], name: str, value: Any) -> None:
