@@ -65,7 +65,9 @@ def catalogs(draw: st.DrawFn) -> Catalog:
     keys = {"orders": ["id", "customer"], "lines": ["no"]}
     for name, unit, people in units:
         columns = draw(st.dictionaries(st.sampled_from(WORDS), domains(), min_size=1, max_size=4))
-        renamed = draw(st.dictionaries(st.sampled_from(sorted(columns)), LINES.map(lambda text: f"§{text}"), max_size=1))
+        renamed = draw(
+            st.dictionaries(st.sampled_from(sorted(columns)), LINES.map(lambda text: f"§{text}"), max_size=1)
+        )
         found = found.with_table(
             name, columns=columns, population=people, unit=unit, public=people is None,
             most=None if people is None or isinstance(unit, EachRow) else draw(LIMITS),

@@ -9,10 +9,10 @@ CITY = dl.Category(*data.CITIES)
 VISIT_ID = dl.Int(1, 10**7)
 
 
-def clinic(*, epsilon: str = "20", patients: int = 3_000) -> dl.Database:
-    """The clinic as a private database in memory."""
+def clinic(*, epsilon: str = "20", patients: int = 3_000, folder: str | None = None) -> dl.Database:
+    """The clinic as a private database: in a new folder, or without one in memory, gone with the process."""
     rows = data.tables(patients=patients)
-    db = dl.create()
+    db = dl.create(folder)
     db.add_population("patients", budget=dl.Budget(epsilon=epsilon, delta="1e-9"))
     db.add_table(
         "patients",

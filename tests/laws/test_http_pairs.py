@@ -20,7 +20,7 @@ from http_pairs import with_same_noise as same_noise
 from http_server import Server
 from poisons import CANARY, POISONS, poisoned, rows_of, table_of
 
-GROUPS = [QUESTIONS[start::4] for start in range(4)]
+GROUPS = [QUESTIONS[start::6] for start in range(6)]
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Way:
 
 
 def way(number: int) -> Way:
-    """Another way for each pair; every fourth goes through all routes."""
-    return Way(number % 4, "0" if number % 8 else "1e-6", number // 4 % 4 == number % 4)
+    """Another way for each pair; every seventh goes through all routes."""
+    return Way(number % 6, "0" if number % 8 else "1e-6", number % 7 == 0)
 
 
 PAIRS = [(name, way(number)) for number, name in enumerate(POISONS)]
@@ -82,7 +82,7 @@ def test_one_person_more_changes_nothing_but_noisy_values(
 @pytest.mark.parametrize("seed", range(2, 15))
 def test_500_pairs_of_tables_are_not_told_apart_through_any_route(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
     ways = {
-        name: Way((number + seed) % 4, "0" if number % 3 else "1e-6", rehearse=number % 10 == 0)
+        name: Way((number + seed) % 6, "0" if number % 3 else "1e-6", rehearse=number % 10 == 0)
         for number, name in enumerate(POISONS)
     }
     found = {name: told_apart(seed, name, terms) for name, terms in ways.items()}

@@ -86,7 +86,7 @@ def inhabited(server: Server) -> Town:
         job = facts_of(client.post("/v1/jobs", json=BODIES["start_job"]))["job"]
         while facts_of(client.get(f"/v1/jobs/{job}"))["state"] == "running":
             time.sleep(0.005)
-    by_path = {"receipt": receipt, "job": job, "stop_job": job}
+    by_path = {"receipt": receipt, "replay": receipt, "card": receipt, "job": job, "stop_job": job}
     return Town(server, tokens, by_path)
 
 
@@ -109,6 +109,8 @@ def _inside(route: Route, holder: str) -> int:
         return 404
     if route.name == "receipt" and holder == "analyst without a grant":
         return 404
+    if route.name in ("replay", "card") and holder == "analyst without a grant":
+        return 422
     return route.status
 
 

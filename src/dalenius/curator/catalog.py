@@ -11,16 +11,23 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from dalenius.accounting.budget import Budget, Rectangle
+from dalenius.curator.declaring import (
+    declared_columns,
+    declared_keys,
+    null_words,
+    relation,
+    renamed,
+    require_unstated,
+)
 from dalenius.curator.ledger.accounts import Account, Rate, Terms
 from dalenius.curator.names import column_name, person_name, table_name, unused
 from dalenius.engines.engine import AS_DECLARED, Reading
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
+from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.numbers import of_kind, whole
 from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitColumn, Via
-from dalenius.query.types import Domain, Identifier
+from dalenius.query.types import Domain
 
-_RELATIONS: Mapping[str, Neighbours] = {"add_remove": AddRemove(), "replace": Replace()}
 PATH = re.compile(r"\s*(\w+)\s*(?:->|→)\s*(\w+)\s*\.\s*(\w+)\s*")
 
 Value = TypeVar("Value")
@@ -125,7 +132,7 @@ class Catalog:
         """The catalog with one population more."""
         unused("population", table_name(name), self.populations)
         rectangle = Rectangle.of(of_kind(Budget, budget=budget))
-        added = Population(name, rectangle, _relation(neighbours), purpose, retires)
+        added = Population(name, rectangle, relation(neighbours), purpose, retires)
         return replace(self, populations={**self.populations, name: added})
 
     def with_table(
@@ -145,12 +152,12 @@ class Catalog:
         """The catalog with one table more; `InvalidParameter` if the declaration is not complete or not consistent."""
         unused("table", table_name(name), [*self.tables, *(draft for draft in self.drafts if draft != name)])
         protection = self._protection(population, unit, most, public)
-        declared = _declared(columns, protection)
+        declared = declared_columns(columns, protection)
         if protection and isinstance(protection.unit, Via):
             self._require_path(protection.population, protection.unit)
         rows = None if size is None else whole(1, size=size)
-        table = Table(name, declared, protection, rows, keys=_keys(keys, protection))
-        reading = Reading(_renamed(rename or {}, table), _words(nulls))
+        table = Table(name, declared, protection, rows, keys=declared_keys(keys, protection))
+        reading = Reading(renamed(rename or {}, table), null_words(nulls))
         tables, readings = {**self.tables, name: table}, {**self.readings, name: reading}
         return replace(self, tables=tables, readings=readings, drafts=_without(self.drafts, name))
 
@@ -320,7 +327,7 @@ class Catalog:
         self, population: str | None, unit: str | Unit | None, most: Most | None, public: bool
     ) -> Protection | None:
         if public:
-            _require_unstated(population, unit, most)
+            require_unstated(population, unit, most)
             return None
         if population is None:
             raise InvalidParameter(
@@ -395,72 +402,6 @@ class Catalog:
                 allowed=f"the unit of the other tables of {population}, and that not each row",
                 hint="A population whose units are rows has one table; name a column to protect people across tables.",
             )
-
-
-def _declared(columns: Mapping[str, Domain], protection: Protection | None) -> tuple[tuple[str, Domain], ...]:
-    declared: dict[str, Domain] = {}
-    if not isinstance(columns, Mapping):
-        raise InvalidParameter(
-            "columns", columns, allowed="a dict from names to types, such as {'age': Int(0, 120), 'city': Text()}"
-        )
-    for name, domain in columns.items():
-        unused("column", column_name(name), declared)
-        if not isinstance(domain, Domain) or isinstance(domain, Identifier):
-            raise InvalidParameter(
-                f"column {name}", domain, allowed="a type such as Int(0, 120), Category('a', 'b') or Text()"
-            )
-        declared[name] = domain.or_null(domain.nullable)
-    unit = protection.unit if protection else None
-    if isinstance(unit, UnitColumn) and unit.column.lower() in {name.lower() for name in declared}:
-        raise InvalidParameter("columns", unit.column, allowed="without the unit, which is not asked about")
-    if not declared and unit is None:
-        raise InvalidParameter("columns", columns, allowed="one column or more")
-    return tuple(declared.items())
-
-
-def _keys(keys: Iterable[str], protection: Protection | None) -> tuple[str, ...]:
-    """Columns that the paths of other tables lead through."""
-    listed = tuple(dict.fromkeys(column_name(key) for key in ([keys] if isinstance(keys, str) else keys)))
-    if listed and protection is None:
-        raise InvalidParameter("keys", listed, allowed="left out: a public table has no units to lead to")
-    return listed
-
-
-def _renamed(rename: Mapping[str, str], table: Table) -> tuple[tuple[str, str], ...]:
-    """Pairs (declared name, name in the source); no column of the source is read under two names."""
-    if not isinstance(rename, Mapping) or not all(isinstance(other, str) for other in rename.values()):
-        raise InvalidParameter(
-            "rename",
-            rename,
-            allowed="a dict from declared names to names in the source, such as {'hours': 'hours-week'}",
-        )
-    unknown = [name for name in rename if name not in table.sources]
-    if unknown:
-        raise InvalidParameter("rename", unknown[0], allowed="for a declared column, the unit or a key")
-    read = [rename.get(name, name) for name in table.sources]
-    twice = [other for other in read if read.count(other) > 1]
-    if twice:
-        raise InvalidParameter("rename", twice[0], allowed="another column of the source for each name")
-    return tuple(rename.items())
-
-
-def _words(nulls: Iterable[str]) -> tuple[str, ...]:
-    words = (nulls,) if isinstance(nulls, str) else tuple(nulls)
-    if not all(isinstance(word, str) and word.isprintable() for word in words):
-        raise InvalidParameter("nulls", nulls, allowed="texts that stand for no value, such as ['NA', '?']")
-    return words
-
-
-def _require_unstated(population: str | None, unit: object, most: object) -> None:
-    if any(stated is not None for stated in (population, unit, most)):
-        raise InvalidParameter("public", True, allowed="left out where a population, unit or most is given")
-
-
-def _relation(neighbours: object) -> Neighbours:
-    relation = _RELATIONS.get(neighbours) if isinstance(neighbours, str) else neighbours
-    if not isinstance(relation, Neighbours) or relation not in _RELATIONS.values():
-        raise InvalidParameter("neighbours", neighbours, allowed="'add_remove' or 'replace'")
-    return relation
 
 
 def parent(table: Table) -> str | None:

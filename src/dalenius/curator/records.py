@@ -125,7 +125,7 @@ class Records:
         if known is not None and {"record": POPULATION, **population_facts(people)} != known:
             made = f"epsilon = {known['epsilon']}, delta = {known['delta']}, {known['neighbours']}"
             raise InvalidParameter(
-                f"population {people.name}", f"{people.budget}, {relation(people.neighbours)}",
+                f"population {people.name}", f"{people.budget}, {relation_name(people.neighbours)}",
                 allowed=f"as it was made: {made}", hint="Budget and neighbours never change; put them back.",
             )  # fmt: skip
         known = self.partitions.get(people.name)
@@ -191,14 +191,15 @@ def population_facts(people: Population) -> dict[str, Any]:
     """What never changes of a population."""
     budget = people.budget
     return {POPULATION: people.name, "epsilon": str(budget.epsilon), "delta": str(budget.delta),
-            "neighbours": relation(people.neighbours)}  # fmt: skip
+            "neighbours": relation_name(people.neighbours)}  # fmt: skip
 
 
 def _partition(facts: Mapping[str, Any]) -> Partition:
     return Partition(facts["table"], facts["column"], tuple(facts["values"]))
 
 
-def relation(neighbours: Neighbours) -> str:
+def relation_name(neighbours: Neighbours) -> str:
+    """The name by which a relation is declared."""
     return "add_remove" if neighbours == AddRemove() else "replace"
 
 
@@ -210,6 +211,6 @@ def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
 def declaration(table: Table) -> str:
     """A name for what an import depends on and an answer relies on: columns, unit, bounds and keys."""
     guard = table.protection
-    people = guard and [guard.population, str(guard.unit), relation(guard.neighbours), str(guard.most)]
+    people = guard and [guard.population, str(guard.unit), relation_name(guard.neighbours), str(guard.most)]
     columns = [[name, _plain(column_facts(domain))] for name, domain in table.columns]
     return hashlib.sha256(canonical([table.name, columns, people, list(table.keys)]).encode()).hexdigest()

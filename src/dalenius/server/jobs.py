@@ -42,6 +42,7 @@ class Job:
     done: Done | None = None
     fault: Fault | None = None
     work: asyncio.Task[None] | None = None
+    line: bytes = b""
 
     def visible_end(self, grid: Grid) -> float | None:
         """When its end may be seen, in seconds from its start."""
@@ -64,10 +65,13 @@ class Jobs:
         """Begin a job, unless its holder has as many as are allowed."""
         if self._closing:
             raise Faulted(CLOSING)
+        for job in self._jobs.values():
+            if task.given.get("key") is not None and (job.who, job.line) == (holder.who, task.line):
+                return job  # the reply that told of it was lost
         open_jobs = [job for job in self._jobs.values() if job.who == holder.who and job.ended is None]
         if len(open_jobs) >= self._limits.jobs or not self._room():
             raise Faulted(TOO_OFTEN)
-        job = Job(new_name(), holder.who, holder.role, self._clock())
+        job = Job(new_name(), holder.who, holder.role, self._clock(), line=task.line)
         tell = (lambda percent: setattr(job, "percent", percent)) if holder.role == "owner" else None
         self._jobs[job.id] = job
         job.work = asyncio.get_running_loop().create_task(self._run(job, replace(task, tell=tell)))

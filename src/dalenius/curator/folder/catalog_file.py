@@ -29,6 +29,8 @@ _HEADER = """\
 
 """
 _SHORT = 100
+_HEADED = ("columns", "partition")
+"""What has a heading of its own, as in `[tables.visits.columns]`."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ class CatalogFile:
         if content(text).catalog != before:
             raise InvalidParameter(NAME, "changed at this moment", allowed="left alone meanwhile", hint="Try again.")
         if (old, before.drafts) == (new, after.drafts):
-            return replace_text(self.path, text)
+            replace_text(self.path, text)
+            return
         document = tomlkit.parse(text)
         for kind in SECTIONS:
             _bring(document, kind, old[kind], new[kind])
@@ -207,7 +210,7 @@ def _change(entry: MutableMapping[str, Any], old: Plain | None, new: Plain) -> N
         elif name in entry:
             entry[name] = _value(value)
         else:
-            _append(entry, name, _value(value))
+            _append(entry, name, _headed(value) if name in _HEADED else _value(value))
 
 
 def _order(entry: MutableMapping[str, Any], new: Plain) -> None:
@@ -217,24 +220,28 @@ def _order(entry: MutableMapping[str, Any], new: Plain) -> None:
 
 def _append(entry: MutableMapping[str, Any], name: str, value: Any) -> None:
     """A new name goes before the columns of a table, which have a heading of their own."""
-    later = {other: entry.pop(other) for other in ("columns", "partition") if other in entry and other != name}
+    later = {other: entry.pop(other) for other in _HEADED if other in entry and other != name}
     entry[name] = value
     entry.update(later)
 
 
 def _entry(facts: Plain) -> tomlkit.items.Table:
     """A new entry, with an empty line after it."""
-    entry = last = tomlkit.table()
+    entry = tomlkit.table()
     for name, value in facts.items():
-        if name in ("columns", "partition"):
-            last = tomlkit.table()
-            for each, written in value.items():
-                last.append(each, _value(written))
-            entry.append(name, last)
-        else:
-            entry.append(name, _value(value))
-    last.add(tomlkit.nl())
+        entry.append(name, _headed(value) if name in _HEADED else _value(value))
+    if not any(name in _HEADED for name in facts):
+        entry.add(tomlkit.nl())
     return entry
+
+
+def _headed(facts: Plain) -> tomlkit.items.Table:
+    """A part of an entry with a heading of its own, and an empty line after it."""
+    part = tomlkit.table()
+    for name, value in facts.items():
+        part.append(name, _value(value))
+    part.add(tomlkit.nl())
+    return part
 
 
 def _value(value: Any) -> Any:

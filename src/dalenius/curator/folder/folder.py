@@ -23,7 +23,7 @@ from dalenius.curator.folder.places import NAME as SECRETS
 from dalenius.curator.ledger.ledger import Ledger, new_name
 from dalenius.curator.ledger.marks import Mark
 from dalenius.curator.ledger.stores import Store
-from dalenius.errors import InvalidParameter
+from dalenius.errors import InvalidParameter, LedgerRefused
 
 _EDIT_SECONDS, _IMPORT_SECONDS = 60, 3600
 _LOCK = "catalog.lock"
@@ -79,13 +79,22 @@ def made(path: Path, *, mark: str | Path | None, ledger: str | None) -> tuple[Fo
 
 def _begun(folder: Folder, store: Store, mark: Mark, name: str) -> Ledger:
     try:
-        ledger = Ledger.create(store, mark, name)
+        ledger = _created(store, mark, name)
         folder.file.begin(name)
         return ledger
     except BaseException:
         store.close()
         mark.close()
         raise
+
+
+def _created(store: Store, mark: Mark, name: str) -> Ledger:
+    try:
+        return Ledger.create(store, mark, name)
+    except LedgerRefused:  # a mark that is new has never seen what is there
+        raise InvalidParameter(
+            "ledger", "in use", allowed="a database that holds no ledger", hint="Open the folder that it belongs to."
+        ) from None
 
 
 def _empty(path: Path) -> None:

@@ -16,7 +16,7 @@ from dalenius.curator.folder.declarations import require_names
 from dalenius.curator.folder.files import PRIVATE_FILE, make_folder, replace_text
 from dalenius.curator.ledger.marks import Mark
 from dalenius.curator.ledger.stores import SQLiteStore, Store
-from dalenius.errors import DaleniusError, InvalidParameter, MissingExtra
+from dalenius.errors import DaleniusError, InvalidParameter, LedgerStopped, MissingExtra
 
 NAME = "secrets.toml"
 LEDGER = "ledger.sqlite"
@@ -111,6 +111,8 @@ def _unnamed(what: str) -> Iterator[None]:
     try:
         yield
         return
+    except LedgerStopped:
+        pass
     except DaleniusError:
         raise
     except Exception:  # noqa: S110 - what a driver says may name hosts, users and passwords

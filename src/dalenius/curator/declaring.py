@@ -1,0 +1,83 @@
+"""What a declaration must say: columns, keys, names in the source and neighbours, checked one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dalenius.curator.names import column_name, unused
+from dalenius.errors import InvalidParameter
+from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
+from dalenius.query.tables import Protection, Table, UnitColumn
+from dalenius.query.types import Domain, Identifier
+
+_RELATIONS: Mapping[str, Neighbours] = {"add_remove": AddRemove(), "replace": Replace()}
+
+
+def declared_columns(columns: Mapping[str, Domain], protection: Protection | None) -> tuple[tuple[str, Domain], ...]:
+    """The columns of a table by their names, without the one that names its unit."""
+    declared: dict[str, Domain] = {}
+    if not isinstance(columns, Mapping):
+        raise InvalidParameter(
+            "columns", columns, allowed="a dict from names to types, such as {'age': Int(0, 120), 'city': Text()}"
+        )
+    for name, domain in columns.items():
+        unused("column", column_name(name), declared)
+        if not isinstance(domain, Domain) or isinstance(domain, Identifier):
+            raise InvalidParameter(
+                f"column {name}", domain, allowed="a type such as Int(0, 120), Category('a', 'b') or Text()"
+            )
+        declared[name] = domain.or_null(domain.nullable)
+    unit = protection.unit if protection else None
+    if isinstance(unit, UnitColumn) and unit.column.lower() in {name.lower() for name in declared}:
+        raise InvalidParameter("columns", unit.column, allowed="without the unit, which is not asked about")
+    if not declared and unit is None:
+        raise InvalidParameter("columns", columns, allowed="one column or more")
+    return tuple(declared.items())
+
+
+def declared_keys(keys: Iterable[str], protection: Protection | None) -> tuple[str, ...]:
+    """Columns that the paths of other tables lead through."""
+    listed = tuple(dict.fromkeys(column_name(key) for key in ([keys] if isinstance(keys, str) else keys)))
+    if listed and protection is None:
+        raise InvalidParameter("keys", listed, allowed="left out: a public table has no units to lead to")
+    return listed
+
+
+def renamed(rename: Mapping[str, str], table: Table) -> tuple[tuple[str, str], ...]:
+    """Pairs (declared name, name in the source); no column of the source is read under two names."""
+    if not isinstance(rename, Mapping) or not all(isinstance(other, str) for other in rename.values()):
+        raise InvalidParameter(
+            "rename",
+            rename,
+            allowed="a dict from declared names to names in the source, such as {'hours': 'hours-week'}",
+        )
+    unknown = [name for name in rename if name not in table.sources]
+    if unknown:
+        raise InvalidParameter("rename", unknown[0], allowed="for a declared column, the unit or a key")
+    read = [rename.get(name, name) for name in table.sources]
+    twice = [other for other in read if read.count(other) > 1]
+    if twice:
+        raise InvalidParameter("rename", twice[0], allowed="another column of the source for each name")
+    return tuple(rename.items())
+
+
+def null_words(nulls: Iterable[str]) -> tuple[str, ...]:
+    """Words that stand for no value."""
+    words = (nulls,) if isinstance(nulls, str) else tuple(nulls)
+    if not all(isinstance(word, str) and word.isprintable() for word in words):
+        raise InvalidParameter("nulls", nulls, allowed="texts that stand for no value, such as ['NA', '?']")
+    return words
+
+
+def require_unstated(population: str | None, unit: object, most: object) -> None:
+    """Refuse a public table that says whom it protects."""
+    if any(stated is not None for stated in (population, unit, most)):
+        raise InvalidParameter("public", True, allowed="left out where a population, unit or most is given")
+
+
+def relation(neighbours: object) -> Neighbours:
+    """The neighbour relation of this name."""
+    relation = _RELATIONS.get(neighbours) if isinstance(neighbours, str) else neighbours
+    if not isinstance(relation, Neighbours) or relation not in _RELATIONS.values():
+        raise InvalidParameter("neighbours", neighbours, allowed="'add_remove' or 'replace'")
+    return relation
