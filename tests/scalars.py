@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from dalenius.engines.duckdb.expressions import quote, spell, text_literal, type_of
-from dalenius.errors import QueryRefused
+from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.query.calendar import DAY, FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT, day_number
 from dalenius.query.expressions import Call, Column, Expression
 from dalenius.query.functions.evaluation import evaluate
@@ -202,7 +202,7 @@ def tried(name: str, *arguments: Expression) -> Expression | None:
     """The call, or None where it is refused."""
     try:
         return call(name, *arguments)
-    except QueryRefused:
+    except (QueryRefused, InvalidParameter):
         return None
 
 

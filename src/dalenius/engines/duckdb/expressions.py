@@ -113,9 +113,22 @@ def infix(symbol: str) -> Spelling:
 def scale(call: Call) -> str:
     x, factor = call.arguments
     size = width(*ends(call), *ends(x), parameter(factor))
-    if parameter(factor) == 1:
+    if parameter(factor) == 1 or is_zero(x):
         return as_integer(x, type_of(call.domain))
     return resized(f"{as_integer(x, size)} * {number(parameter(factor))}", size, call)
+
+
+def multiplied(call: Call) -> str:
+    for x, factor in (call.arguments, call.arguments[::-1]):
+        if is_zero(x) and isinstance(factor, Literal) and factor.value is not None:
+            return as_integer(x, type_of(call.domain))
+    return infix("*")(call)
+
+
+def is_zero(expression: Expression) -> bool:
+    """Whether it is 0 or NULL. Zero is not multiplied by constants: DuckDB multiplies the constants of nested products
+    beforehand, which fits whenever a product other than 0 fits, and may fail at plan time otherwise."""
+    return ends(expression) == (0, 0)
 
 
 def prefix(form: str) -> Spelling:
@@ -137,7 +150,7 @@ def floored(sql: str, low: int, high: int, over: int) -> str:
 
 def times(expression: Expression, factor: int, size: str) -> str:
     sql = as_integer(expression, size)
-    return sql if factor == 1 else f"({sql} * {number(factor)})"
+    return sql if factor == 1 or is_zero(expression) else f"({sql} * {number(factor)})"
 
 
 def regridded(name: str) -> Spelling:
@@ -358,7 +371,7 @@ SPELLINGS: Mapping[str, Spelling] = {
     "scale": scale,
     "add": infix("+"),
     "subtract": infix("-"),
-    "multiply": infix("*"),
+    "multiply": multiplied,
     "divide": divide,
     "floor_divide": floor_divide,
     "modulo": modulo,
