@@ -1,5 +1,5 @@
-"""`python -m benchmarks [draws] [questions] [ledger] [libraries]`: measure, print, write benchmarks/results/, and fail
-if a limit is missed. Without names all parts run: some minutes each, and about half an hour for the other libraries."""
+"""`python -m benchmarks [draws] [questions] [ledger] [server] [libraries]`: measure, print, write benchmarks/results/,
+and fail if a limit is missed. Without names all parts run: some minutes each, and half an hour for other libraries."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import ledger as ledgers
 from benchmarks import peers, planning, queries, query_peers, released_keys
+from benchmarks import server as servers
 from benchmarks.accuracy import accuracies
 from benchmarks.draws import CASES, LAWS, fresh_scale_latency, speeds
 from benchmarks.limits import (
@@ -20,6 +21,7 @@ from benchmarks.limits import (
     planning_limits,
     process_limits,
     query_limits,
+    server_limits,
     speed_limits,
     timing_limits,
 )
@@ -31,6 +33,7 @@ from benchmarks.report import (
     peer_section,
     planning_section,
     query_section,
+    server_section,
     speed_section,
     starts_section,
     timing_section,
@@ -73,6 +76,12 @@ def ledger() -> tuple[list[str], list[Limit]]:
     return [ledger_section(run)], ledger_limits(run)
 
 
+def server() -> tuple[list[str], list[Limit]]:
+    """Many analysts at once over HTTP."""
+    run = servers.measured()
+    return [server_section(run)], server_limits(run)
+
+
 def libraries() -> tuple[list[str], list[Limit]]:
     """The keys that we release, and what other libraries do on the same tables."""
     with tempfile.TemporaryDirectory(prefix="dalenius-bench-") as folder:
@@ -86,7 +95,13 @@ def libraries() -> tuple[list[str], list[Limit]]:
     return [peer_section(found, others)], key_limits(released_keys.numbers(found), others)
 
 
-PARTS: dict[str, Part] = {"draws": draws, "questions": questions, "ledger": ledger, "libraries": libraries}
+PARTS: dict[str, Part] = {
+    "draws": draws,
+    "questions": questions,
+    "ledger": ledger,
+    "server": server,
+    "libraries": libraries,
+}
 
 
 def main(names: list[str]) -> None:

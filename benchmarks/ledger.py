@@ -57,7 +57,7 @@ def measured(seconds: float = SECONDS) -> LedgerRun:
 def _ledger(folder: Path, opened: Callable[..., Ledger]) -> Iterator[Ledger]:
     with (
         closing(SQLiteStore(folder / "ledger.sqlite")) as store,
-        closing(Mark.in_file(folder / "marks" / "mark.sqlite", NAME)) as mark,
+        closing(Mark.in_file(folder / "mark.sqlite", NAME)) as mark,
     ):
         yield opened(store, mark, NAME)
 

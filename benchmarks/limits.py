@@ -9,6 +9,7 @@ from benchmarks.draws import Speed
 from benchmarks.ledger import LedgerRun
 from benchmarks.queries import QueryRun
 from benchmarks.query_peers import PeerQuery, nearest, ratio
+from benchmarks.server import ServerRun
 from benchmarks.timing import Correlation
 
 Case = tuple[str, int]
@@ -106,6 +107,18 @@ def ledger_limits(run: LedgerRun) -> list[Limit]:
         Limit("durable charges a second, 32 threads", run.charges["32 threads"], 500, at_least=True),
         Limit("durable charges a second, the slowest way", min(run.charges.values()), 50, at_least=True),
         Limit("a recount of 100,000 entries", 100_000 / run.checked, 20, " s"),
+    ]
+
+
+def server_limits(run: ServerRun) -> list[Limit]:
+    """No error, no overspending, and replies that people can wait for."""
+    paced = run.loads[-1]
+    return [
+        Limit("replies that were errors", run.errors, 0),
+        Limit("charges beside those that were answered", run.charges - run.answered, 0),
+        Limit("share of the budget that was spent", run.spent, 1),
+        Limit("a ledger that is sound", float(run.sound), 1, at_least=True),
+        Limit(f"p99 of a priced reply, {paced.pace}", paced.price.quantile(0.99), 2, " s"),
     ]
 
 

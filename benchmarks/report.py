@@ -19,6 +19,7 @@ from benchmarks.processes import FIRST_DRAWS
 from benchmarks.queries import GROUPS, ROWS, THREADS, QueryRun
 from benchmarks.query_peers import PeerQuery
 from benchmarks.released_keys import Released
+from benchmarks.server import ANALYSTS, ServerRun, Times
 from benchmarks.timing import Correlation
 
 
@@ -118,6 +119,33 @@ def ledger_section(run: LedgerRun) -> str:
 
 {paragraph(text)}
 """
+
+
+def server_section(run: ServerRun) -> str:
+    rows = [
+        [
+            load.pace, f"{load.replies:.1f}", *_quantiles(load.price), *_quantiles(load.run),
+            f"{len(load.run.seconds):,}", str(len(load.errors)),
+        ]
+        for load in run.loads
+    ]  # fmt: skip
+    text = f"""{ANALYSTS} analysts at once on the demo's table of {run.rows:,} people, each with a token of its own: one
+    sees a price, pays for an answer with fresh noise, and goes on to the next of five questions, for
+    {run.loads[0].seconds:.0f} s at each pace. `dalenius serve` ran with {run.workers} workers and the default grid of
+    50 ms on {os.cpu_count()} cores, which the analysts' programs shared, at a load of {os.getloadavg()[0]:.1f}. Without
+    a pause everybody always waits, so that times tell the throughput alone. The recount of the ledger found
+    {run.charges:,} charges for {run.answered:,} answers, and {100 * run.spent:.2f} % of the budget spent."""
+    heads = ["pace", "replies/s", "price p50", "price p99", "run p50", "run p99", "answers", "errors"]
+    return f"""# The server
+
+{table(heads, rows)}
+
+{paragraph(text)}
+"""
+
+
+def _quantiles(times: Times) -> list[str]:
+    return [f"{times.quantile(part):.2f} s" for part in (0.5, 0.99)]
 
 
 def query_section(run: QueryRun) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import io
 import json
 import threading
@@ -45,13 +44,12 @@ class InThread:
 
     def _done(self, task: Task) -> Done:
         out = io.BytesIO()
-        worker._reply(out, self._desk, {**json.loads(task.line), "tell": False})
-        head, *rest = out.getvalue().split(b"\n", 1)
+        worker._reply(out, self._desk, {**json.loads(task.line(1)), "tell": False})
+        head, body = out.getvalue().split(b"\n", 1)
         facts = json.loads(head)
         if "error" in facts:
             raise Faulted(Fault.from_facts(facts))
-        body = rest[0].rstrip(b"\n")
-        return Done(base64.b64decode(body) if facts.get("binary") else body, facts)
+        return Done(body, facts)
 
     def close(self) -> None:
         self._thread.shutdown()

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from dalenius.accounting.amounts import Amount
+from dalenius.curator.folder.files import make_folder
 from dalenius.curator.ledger import stores
 from dalenius.curator.ledger.accounts import Account, Charge, Receipt, Terms
 from dalenius.curator.ledger.checking import Findings, examined
@@ -79,14 +80,18 @@ class Place:
         """The ledger, started or created."""
         store = SQLiteStore(self.path)
         try:
-            with closing(Mark.in_file(self.mark, name)) as mark:
+            with closing(self.marked(name)) as mark:
                 yield getattr(Ledger, how)(store, mark, name, **named)
         finally:
             store.close()
 
     def reconcile(self, *, name: str = NAME) -> Reconciled:
-        with closing(SQLiteStore(self.path)) as store, closing(Mark.in_file(self.mark, name)) as mark:
+        with closing(SQLiteStore(self.path)) as store, closing(self.marked(name)) as mark:
             return reconcile(store, mark, name)
+
+    def marked(self, name: str = NAME) -> Mark:
+        make_folder(self.mark.parent)
+        return Mark.in_file(self.mark, name)
 
     def examined(self) -> Findings:
         with closing(SQLiteStore(self.path)) as store:
@@ -108,11 +113,20 @@ class Place:
 
     def tamper(self, *statements: str) -> None:
         """Change the file behind the ledger's back, as somebody who knows SQLite can."""
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-                connection.execute(f"DROP TRIGGER {name}")
+        with self.unguarded() as connection:
             for statement in statements:
                 connection.execute(statement)
+
+    @contextmanager
+    def unguarded(self) -> Iterator[sqlite3.Connection]:
+        """The file without what guards it inside; that is put back."""
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+            for name, _ in guards:
+                connection.execute(f"DROP TRIGGER {name}")
+            yield connection
+            for _, guard in guards:
+                connection.execute(guard)
 
 
 def without_syncs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,6 +77,13 @@ def poisoned(seed: int, name: str) -> pa.Table:
     return table_of(rows[:place] + added + rows[place:])
 
 
+def all_poisoned(seed: int) -> pa.Table:
+    """The base table with the first rows of every poison."""
+    chance, rows = Random(seed), rows_of(seed)
+    added = [{**_visit(chance, f"{name} {CANARY}"), **row} for name in POISONS for row in POISONS[name][:3]]
+    return table_of(rows + added)
+
+
 _MANY = 10_000
 POISONS: Mapping[str, Sequence[Row]] = {
     "an ordinary person": [{}],

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -17,7 +19,8 @@ import pytest
 from clinics import clinic
 from dalenius.curator.databases import open as opened
 from dalenius.errors import InvalidParameter
-from dalenius.server.serving import Serving, is_loopback
+from dalenius.server.addresses import is_loopback
+from dalenius.server.serving import Serving
 
 COUNT = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.01"}
 PROGRAM = """
@@ -28,7 +31,8 @@ from dalenius.server.grid import Grid
 from dalenius.server.limits import Limits
 from dalenius.server.serving import Serving, serve
 step, seconds = float(sys.argv[2]), float(sys.argv[3])
-chosen = Serving(Path(sys.argv[1]), port=0, workers=2, grid=Grid(step, max(1, step)), limits=Limits(seconds=seconds))
+limits = Limits(seconds=seconds, head_seconds=1, connections_of_one=30)
+chosen = Serving(Path(sys.argv[1]), port=0, workers=2, grid=Grid(step, max(1, step)), limits=limits)
 try:
     serve(chosen, announce=lambda text: print(text, flush=True), log=lambda line: print(line, file=sys.stderr))
 except DaleniusError as error:
@@ -137,6 +141,40 @@ def test_the_whole_loop_over_loopback(place: Path, tokens: dict[str, str]) -> No
     assert "SELECT" not in log
 
 
+def test_the_registry_in_all_forms_leaves_the_workers_as_they_were(place: Path, tokens: dict[str, str]) -> None:
+    """A body of several lines is a body, and whoever asks next gets the own reply."""
+    with serving(place / "clinic") as (process, address), client(address, tokens["ana"]) as ana:
+        workers = workers_of(process.pid)
+        for form, word in (("", '"populations"'), (".csv", "patients"), (".html", "<h1>")) * 2:
+            text = httpx.get(f"{address}/v1/registry{form}", trust_env=False).text
+            assert word in text
+            replies = [ana.get("/v1/balance").json().keys() for _ in range(4)]
+            assert replies == [{"left", "spent"}] * 4
+        assert workers_of(process.pid) == workers
+
+
+def closed(connection: socket.socket) -> bool:
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_half_requests_do_not_keep_others_out(place: Path, tokens: dict[str, str]) -> None:
+    with serving(place / "clinic") as (_, address), ExitStack() as opened_here:
+        port = int(address.rpartition(":")[2])
+        halves = [opened_here.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(60)]
+        for each in halves:
+            with suppress(ConnectionError):
+                each.sendall(b"GET /v1/he")
+        assert httpx.get(f"{address}/v1/health", trust_env=False).status_code == 200
+        time.sleep(1.5)
+        assert all(closed(each) for each in halves)
+
+
 def test_a_question_beyond_its_deadline_is_killed_and_stays_charged(place: Path, tokens: dict[str, str]) -> None:
     """Answers are stored at points of the grid, five seconds apart here: this one is stopped after its charge."""
     with serving(place / "clinic", step=5, seconds=3.5) as (process, address), client(address, tokens["ana"]) as ana:
@@ -144,7 +182,9 @@ def test_a_question_beyond_its_deadline_is_killed_and_stays_charged(place: Path,
         workers = workers_of(process.pid)
         reply = ana.post("/v1/run", json={**COUNT, "fresh": True})
         assert reply.json()["error"]["code"] == "stopped"
-        assert len(set(workers) & set(workers_of(process.pid))) == 1
+        assert len(set(workers) & set(workers_of(process.pid))) == len(workers) - 1
+        (line,) = (place / "clinic" / "owner.log").read_text().splitlines()
+        assert {"who": "ana", "reason": "WorkerLost"}.items() <= json.loads(line).items()
         assert charges(place / "clinic") == (before[0] + 1, before[1])
 
 
@@ -185,9 +225,19 @@ def test_only_loopback_is_listened_on_without_tls() -> None:
         with pytest.raises(InvalidParameter):
             Serving(Path("x"), host=host)
         assert Serving(Path("x"), host=host, insecure=True).offers_admin is False
-        assert Serving(Path("x"), host=host, certificate=Path("c"), key=Path("k")).host == host
+        with pytest.raises(InvalidParameter, match="PEM"):
+            Serving(Path("x"), host=host, certificate=Path("c"), key=Path("k"))
     for host in ("127.0.0.1", "localhost", "::1", "127.9.9.9"):
         assert is_loopback(host)
         assert Serving(Path("x"), host=host).offers_admin is None
     with pytest.raises(InvalidParameter):
         Serving(Path("x"), certificate=Path("c"))
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong"),
+    [*(("workers", each) for each in (-3, 0, 1, 10_000)), *(("port", each) for each in (-1, 65_536, 99_999))],
+)
+def test_figures_that_no_server_can_have_are_refused(option: str, wrong: int) -> None:
+    with pytest.raises(InvalidParameter, match=option):
+        Serving(Path("x"), **{option: wrong})

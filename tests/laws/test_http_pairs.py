@@ -111,7 +111,7 @@ def leaks(name: str = "an ordinary person") -> list[str]:
 
 def rows_in(desk: Any) -> int:
     """An exact count, taken behind the curator's back."""
-    curator = desk._curator
+    curator = desk._database._curator
     with curator.engine._file.reading() as connection:
         return int(
             connection.execute(f"SELECT COUNT(*) FROM {rows_table(curator.catalog.table('visits'))}").fetchone()[0]

@@ -187,6 +187,7 @@ SELECT v.urgent, AVG(l.value) FROM labs l JOIN visits v ON l.visit_id = v.visit_
 SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient_id = b.patient_id AND a.city = b.city
 SELECT region, sex, COUNT(*) FROM visits JOIN patients USING (patient_id) JOIN cities ON cities.city = visits.city GROUP BY region, sex
 SELECT c.region, COUNT(*) FROM doctors d JOIN cities c USING (city) WHERE c.inhabitants > 100000 GROUP BY c.region
+SELECT COUNT(*) FROM visits JOIN (patients JOIN cities ON patients.city = cities.city) ON visits.patient_id = patients.patient_id
 
 -- units: subqueries, WITH, IN, EXISTS, UNION ALL
 SELECT AVG(total) FROM (SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY patient_id) AS t

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +17,14 @@ from dalenius.curator.sessions import Session
 from dalenius.errors import InvalidParameter
 from dalenius.server.client.asking import RemoteAsked
 from dalenius.server.client.sessions import RemoteAnalyst
-from dalenius.server.worker import OWNER_LOG, keep
+from dalenius.server.logs import OWNER_LOG, keep
 
 AnySession: TypeAlias = Session | RemoteAnalyst
 AnyAsked: TypeAlias = Asked | RemoteAsked
 
 TOKEN = "DALENIUS_TOKEN"  # noqa: S105 - it names the variable
 """The environment variable that holds a token."""
+_ADDRESS = re.compile(r"[\w.-]+:\d{1,5}(/.*)?")
 
 
 def is_url(place: str) -> bool:
@@ -30,9 +32,20 @@ def is_url(place: str) -> bool:
     return place.startswith(("http://", "https://"))
 
 
+def require_folder(place: str) -> None:
+    """Refuse a server where only a folder will do, and an address that is none without its beginning."""
+    if is_url(place):
+        raise InvalidParameter(
+            "folder", place, allowed="a folder on this machine: this command does not work over a server"
+        )
+    if _ADDRESS.fullmatch(place) and not Path(place).exists():
+        raise InvalidParameter("folder", place, allowed=f"a folder; to ask a server, write http://{place}")
+
+
 @contextmanager
 def opened(folder: str) -> Iterator[Database]:
     """The owner's session. Why paid work failed goes into the folder's owner.log, where a server writes it too."""
+    require_folder(folder)
     path = Path(folder)
     with dl.open(path) as db:
         db.log.listen(lambda failure: keep(path / OWNER_LOG, failure))

@@ -1,10 +1,14 @@
-"""Work under way: equal work waits for it, instead of being paid for and drawn once more."""
+"""Work under way: equal work waits for it, instead of being paid for and drawn once more, and so does a close."""
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+
+from dalenius.errors import InvalidParameter
+from dalenius.process import identity
 
 
 class Attempts:
@@ -28,3 +32,36 @@ class Attempts:
             with self._gate:
                 self._running.discard(name)
                 self._gate.notify_all()
+
+
+class Underway:
+    """Which threads of this process are at work that a close must not cut off."""
+
+    def __init__(self) -> None:
+        self._gate, self._threads, self._home = threading.Condition(), Counter[int](), identity()
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Be at work."""
+        thread = threading.get_ident()
+        with self._gate:
+            self._threads[thread] += 1
+        try:
+            yield
+        finally:
+            with self._gate:
+                self._threads[thread] -= 1
+                self._gate.notify_all()
+
+    def require_elsewhere(self) -> None:
+        """Refuse a thread that would wait for itself."""
+        if self._threads[threading.get_ident()]:
+            raise InvalidParameter(
+                "database", "at work here", allowed="closed by another thread, or when this work has ended"
+            )
+
+    def wait(self) -> None:
+        """Wait until nobody is at work. After a fork nobody is: the threads stayed behind."""
+        if self._home == identity():
+            with self._gate:
+                self._gate.wait_for(lambda: not self._threads.total())

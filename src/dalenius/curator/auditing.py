@@ -8,6 +8,7 @@ from dalenius.curator.curator import Curator
 from dalenius.curator.ledger.accounts import Receipt
 from dalenius.curator.ledger.checking import Findings
 from dalenius.curator.ledger.entries import Entry
+from dalenius.curator.registry.registry import Registry
 
 
 class Auditor:
@@ -30,6 +31,11 @@ class Auditor:
         """Recompute the chain and every balance from the entries alone; what was found wrong is listed."""
         self._curator.require_open()
         return self._curator.ledger.check()
+
+    def registry(self) -> Registry:
+        """What each population is used for, what was spent of its budget, how fast, and until when it lasts."""
+        self._curator.refresh()
+        return self._curator.registry()
 
     def __repr__(self) -> str:
         return "<Auditor>"

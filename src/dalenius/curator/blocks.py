@@ -26,7 +26,7 @@ from dalenius.query.questions import Question
 from dalenius.query.tables import EachRow, Table
 from dalenius.query.types import Choice, Code, Domain, Ranged
 
-RECORD = "partition"
+PARTITION = "partition"
 """The kind of the ledger's records of partitions."""
 MOST_BLOCKS = 10_000
 
@@ -122,12 +122,12 @@ def begin(people: Population, table: Table, ledger: Ledger, engine: Engine) -> N
     Guarantee: nothing is charged to a block before both are done. To begin again changes nothing.
     """
     assert people.partition is not None
-    known = [facts for facts in ledger.records(RECORD) if facts["population"] == people.name]
+    known = [facts for facts in ledger.records(PARTITION) if facts["population"] == people.name]
     if known:
         _require_kept(known[0], people, table, engine)
         return
     engine.divide(table, people.partition.column, people.partition.values)
-    ledger.record(RECORD, _facts(people.name, people.partition, table))
+    ledger.record(PARTITION, _facts(people.name, people.partition, table))
 
 
 def _require_kept(known: Mapping[str, Any], people: Population, table: Table, engine: Engine) -> None:
@@ -146,10 +146,15 @@ def _require_kept(known: Mapping[str, Any], people: Population, table: Table, en
         )
 
 
+def partition_from(facts: Mapping[str, Any]) -> Partition:
+    """The partition of a ledger's record."""
+    return Partition(facts["table"], facts["column"], tuple(facts["values"]))
+
+
 def recorded(facts: Mapping[str, Any], table: Table | None) -> Partition | None:
     """A partition that was written down; None where its table is gone, or reads the values otherwise: what is charged
     then counts for all units."""
-    partition = Partition(facts["table"], facts["column"], tuple(facts["values"]))
+    partition = partition_from(facts)
     if table is None or partition.column not in dict(table.columns):
         return None
     return partition if _facts(facts["population"], partition, table) == dict(facts) else None
@@ -176,7 +181,7 @@ def _facts(population: str, partition: Partition, table: Table) -> dict[str, Any
     """What never changes. Codes and names both: a column that is declared anew might read a code as another value."""
     names = [block_name(table, partition, code) for code in partition.values]
     place = {"population": population, "table": partition.table, "column": partition.column}
-    return {"record": RECORD, **place, "values": list(partition.values), "blocks": names}
+    return {"record": PARTITION, **place, "values": list(partition.values), "blocks": names}
 
 
 # ---- which block a question is about

@@ -4,7 +4,6 @@ data, and of public tables only how often values occur, which bounds joins."""
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,15 +19,14 @@ from dalenius.curator.declaring import (
     require_unstated,
 )
 from dalenius.curator.ledger.accounts import Account, Rate, Terms
-from dalenius.curator.names import column_name, person_name, table_name, unused
+from dalenius.curator.names import percent, person_name, table_name, unused
+from dalenius.curator.units import declared_unit, parent, require_one_unit, require_path
 from dalenius.engines.engine import AS_DECLARED, Reading
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.numbers import of_kind, whole
-from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitColumn, Via
+from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, Via
 from dalenius.query.types import Domain
-
-PATH = re.compile(r"\s*(\w+)\s*(?:->|→)\s*(\w+)\s*\.\s*(\w+)\s*")
 
 Value = TypeVar("Value")
 
@@ -46,7 +44,7 @@ class Population:
     purpose: str = ""
     """What it is used for, in the owner's words."""
     retires: dt.datetime | None = None
-    """From when on nothing more is answered."""
+    """From when on nothing more is charged; what was released before can still be read."""
     partition: Partition | None = None
 
     @property
@@ -93,10 +91,11 @@ class Study:
 
 @dataclass(frozen=True)
 class Grant:
-    """What an analyst may ask: of which tables, and the largest share of each population's budget in all.
+    """What an analyst may ask: of which tables, and the largest share of each population's budget.
 
-    Inside a `study` the analyst spends that study's quota too. `most_epsilon` is the most that one question may cost,
-    `rate` how often questions may be charged, `until` when the grant ends.
+    Inside a `study` the analyst spends that study's quota too, and the share counts what is spent inside it.
+    `most_epsilon` is the most that one question may cost, `rate` how often questions may be charged, `until` when the
+    grant ends.
     """
 
     tables: tuple[str, ...] = ()
@@ -154,7 +153,7 @@ class Catalog:
         protection = self._protection(population, unit, most, public)
         declared = declared_columns(columns, protection)
         if protection and isinstance(protection.unit, Via):
-            self._require_path(protection.population, protection.unit)
+            require_path(protection.population, protection.unit, self.table)
         rows = None if size is None else whole(1, size=size)
         table = Table(name, declared, protection, rows, keys=declared_keys(keys, protection))
         reading = Reading(renamed(rename or {}, table), null_words(nulls))
@@ -165,12 +164,6 @@ class Catalog:
         """The catalog with a table that is not declared in full."""
         unused("table", table_name(draft.name), [*self.tables, *self.drafts])
         return replace(self, drafts={**self.drafts, draft.name: draft})
-
-    def with_version(self, table: Table) -> Catalog:
-        """The catalog with the rows of a table: a version and, of a public table, its figures. It can be asked."""
-        self.table(table.name)
-        tables, waiting = {**self.tables, table.name: table}, _without(self.waiting, table.name)
-        return replace(self, tables=tables, waiting=waiting)
 
     def with_waiting(self, waiting: Mapping[str, str]) -> Catalog:
         """The catalog where these tables cannot be asked, for the reasons given."""
@@ -205,13 +198,34 @@ class Catalog:
 
     def with_study(self, study: Study) -> Catalog:
         """The catalog with a study, or with new terms for one that is there."""
-        table_name(study.name)
+        unused("study", table_name(study.name), (other for other in self.studies if other != study.name))
         self.population(study.population)
         if study.name in self.grants:
             raise InvalidParameter("study", study.name, allowed="another name than an analyst's")
         if study.reserve is not None and study.reserve > study.share:
             raise InvalidParameter("reserve", study.reserve, allowed="at most the study's share")
+        self._require_unheld(study)
+        self._require_same_place(study)
         return replace(self, studies={**self.studies, study.name: study})
+
+    def _require_unheld(self, study: Study) -> None:
+        """All studies together hold no more than there is: whoever is not in one could never ask."""
+        others = [each for each in self.studies.values() if each.name != study.name]
+        held = sum((each.reserve or Fraction(0) for each in others if each.population == study.population), Fraction(0))
+        if study.reserve and held + study.reserve > 1:
+            raise InvalidParameter(
+                "reserve", percent(study.reserve), allowed=f"at most {percent(1 - held)}, which no other study holds",
+                hint="Declare a study that has ended again, with the reserve none, to free what is held for it.",
+            )  # fmt: skip
+
+    def _require_same_place(self, study: Study) -> None:
+        """Whoever asks inside a study was granted tables of its population."""
+        inside = [analyst for analyst, grant in self.grants.items() if grant.study == study.name]
+        if inside and self.studies[study.name].population != study.population:
+            raise InvalidParameter(
+                "population", study.population,
+                allowed=f"{self.studies[study.name].population}, as long as {inside[0]} asks inside the study",
+            )  # fmt: skip
 
     def with_grant(self, analyst: str, *, tables: Iterable[str], share: Fraction | None, **terms: Any) -> Catalog:
         """The catalog with more tables for an analyst, and a new share of the budgets of these tables' populations;
@@ -231,6 +245,7 @@ class Catalog:
         """The catalog with a grant as it stands; whatever was granted before is forgotten."""
         if person_name(analyst) in self.studies:
             raise InvalidParameter("analyst", analyst, allowed="another name than a study's")
+        unused("analyst", analyst, (other for other in self.grants if other != analyst))
         if not grant.tables:
             raise InvalidParameter("tables", list(grant.tables), allowed="one table or more")
         people = tuple(dict.fromkeys(name for name in map(self.people_of, grant.tables) if name))
@@ -337,77 +352,12 @@ class Catalog:
                 hint="Say whose data this is, or that no row of it is about anybody who must be protected.",
             )
         people = self.population(population)
-        owner = self._unit(unit)
-        self._require_one_unit(people.name, owner)
+        owner = declared_unit(unit, self.table)
+        require_one_unit(people.name, owner, self.tables.values())
         if isinstance(owner, EachRow) and most is not None:
             raise InvalidParameter("most", most, allowed="left out where each row is a unit: it has one row")
         limit = None if most is None else of_kind(Most, most=most)
         return Protection(people.name, owner, people.neighbours, limit)
-
-    def _unit(self, unit: str | Unit | None) -> Unit:
-        if isinstance(unit, UnitColumn | Via):
-            column_name(unit.column)
-        if isinstance(unit, UnitColumn | Via | EachRow):
-            return unit
-        if not isinstance(unit, str):
-            raise InvalidParameter(
-                "unit",
-                unit,
-                allowed="a column such as 'patient_id', a path such as 'order_id -> orders.customer_id', or EachRow()",
-            )
-        if unit == str(EachRow()):
-            return EachRow()
-        path = PATH.fullmatch(unit)
-        return self._path(*map(column_name, path.groups())) if path else UnitColumn(column_name(unit))
-
-    def _path(self, column: str, name: str, owner: str) -> Via:
-        """'order_id -> orders.customer_id': rows belong to the customers of the orders with the same order_id.
-
-        'order_id -> orders.id' names the key that order_id refers to, where that is not called order_id.
-        """
-        table = self.table(name)
-        reached = table.protection.unit if table.protection else None
-        if owner in table.keys and reached != UnitColumn(owner):
-            return Via(column, name, owner)
-        if not (isinstance(reached, UnitColumn) and reached.column == owner):
-            raise InvalidParameter(
-                "unit",
-                f"{column} -> {name}.{owner}",
-                allowed=f"a path to the unit of {name}, which is {reached or 'none: it is public'}",
-                hint=f"Write Via({column!r}, {name!r}, key=...) where {name} is itself reached by a path.",
-            )
-        return Via(column, name, column)
-
-    def _require_path(self, population: str, unit: Via) -> None:
-        """A path leads through a private table of the same population, by a column that it lists among its keys: keys
-        are stored as they are, while a declared column is clamped, which would make strangers' keys equal."""
-        table = self.table(unit.table)
-        if table.protection is None or table.protection.population != population:
-            raise InvalidParameter("unit", str(unit), allowed=f"a path through a table of {population}")
-        if isinstance(table.protection.unit, EachRow):
-            raise InvalidParameter("unit", str(unit), allowed="a path to a table whose unit has a name")
-        if unit.key not in table.keys:
-            raise InvalidParameter(
-                "key", unit.key, allowed=f"a key of {table.name}", hint=f"Add {table.name} with keys=[{unit.key!r}]."
-            )
-
-    def _require_one_unit(self, population: str, unit: Unit) -> None:
-        """Rows as units and people as units do not mix, and rows of two tables are not the same units."""
-        others = [table for table in self.tables.values() if _of(table, population)]
-        by_row = [table for table in others if table.protection and isinstance(table.protection.unit, EachRow)]
-        if by_row or (others and isinstance(unit, EachRow)):
-            raise InvalidParameter(
-                "unit",
-                str(unit),
-                allowed=f"the unit of the other tables of {population}, and that not each row",
-                hint="A population whose units are rows has one table; name a column to protect people across tables.",
-            )
-
-
-def parent(table: Table) -> str | None:
-    """The table that a path leads through, if there is one."""
-    unit = table.protection.unit if table.protection else None
-    return unit.table if isinstance(unit, Via) else None
 
 
 def _parted_by(people: Population, table: str) -> bool:
@@ -416,10 +366,6 @@ def _parted_by(people: Population, table: str) -> bool:
 
 def _without(mapping: Mapping[str, Value], name: str) -> dict[str, Value]:
     return {other: value for other, value in mapping.items() if other != name}
-
-
-def _of(table: Table, population: str) -> bool:
-    return table.protection is not None and table.protection.population == population
 
 
 def _listed(names: Iterable[str]) -> str:

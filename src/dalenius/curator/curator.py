@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from dalenius.accounting.amounts import Amount
 from dalenius.curator import blocks
-from dalenius.curator.attempts import Attempts
+from dalenius.curator.attempts import Attempts, Underway
 from dalenius.curator.blocks import blocks_of
 from dalenius.curator.catalog import Catalog, Grant, Population
 from dalenius.curator.deadlines import MOST_SECONDS
@@ -22,10 +22,11 @@ from dalenius.curator.ledger.ledger import Ledger
 from dalenius.curator.log import OwnerLog
 from dalenius.curator.names import OWNER, percent
 from dalenius.curator.records import TABLE, Records, Version
+from dalenius.curator.registry.registry import Registry, registry
 from dalenius.curator.registry.spending import Spending
 from dalenius.curator.shelf import Shelf
 from dalenius.engines.engine import Engine
-from dalenius.errors import InvalidParameter, QueryRefused, UnknownName
+from dalenius.errors import DataMismatch, InvalidParameter, QueryRefused, UnknownName
 from dalenius.query.questions import Question
 from dalenius.query.tables import Table
 
@@ -49,6 +50,7 @@ class Curator:
     importing: threading.Lock = field(default_factory=threading.Lock)
     closed: bool = False
     attempts: Attempts = field(default_factory=Attempts)
+    underway: Underway = field(default_factory=Underway)
     settle: Callable[[float], object] = at_once
     seconds: float = MOST_SECONDS
     shelf: Shelf = field(default_factory=Shelf)
@@ -62,18 +64,26 @@ class Curator:
             return
         with self.lock:
             records = self.records.updated(self.ledger)
-            if self._seen == self.folder.file.signature() and records.tables is self.records.tables:
-                self.records = records
+            known = self._seen == self.folder.file.signature() and records.tables is self.records.tables
+            self.records = records
+            if known:
                 return
+            self._seen = None  # until all of it was taken over
             with self.folder.editing():
                 self._reload(self.folder)
 
     @contextmanager
     def import_turn(self) -> Iterator[None]:
         """Nobody else imports meanwhile, here or in another process, and what they have imported is known."""
-        self.require_open()
-        with self.importing, self.folder.importing() if self.folder else nullcontext():
+        with self.working(), self.importing, self.folder.importing() if self.folder else nullcontext():
             self.refresh()
+            yield
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Do something that `close` waits for, so that nothing that was paid for is lost."""
+        with self.underway.counted():
+            self.require_open()
             yield
 
     def _reload(self, folder: Folder) -> Catalog:
@@ -94,13 +104,22 @@ class Curator:
             before = self._reload(self.folder) if self.folder else self.catalog
             self.records, after = self.records.updated(self.ledger), changed(before)
             self.records.require_consistent(after)
-            self.records = self.records.write_down(after, self.ledger)
-            if self.folder:
-                self.folder.file.write(before, after)
+            self._write(before, after)
             if imported:
                 self.ledger.record(TABLE, imported.facts)
             self._take(after, self.records.updated(self.ledger))
             self._seen = self.folder.file.signature() if self.folder else None
+
+    def _write(self, before: Catalog, after: Catalog) -> None:
+        """Write what is declared into the ledger, which keeps it for ever, and into the folder's file."""
+
+        def write_down() -> None:
+            self.records = self.records.write_down(after, self.ledger)
+
+        if self.folder:
+            self.folder.file.write(before, after, first=write_down)
+        else:
+            write_down()
 
     def draft(self, name: str, facts: Plain) -> tuple[str, ...]:
         """Write a table that is not declared in full into the folder's catalog; what is missing."""
@@ -122,25 +141,34 @@ class Curator:
     def _with_rows(self, catalog: Catalog, records: Records) -> Catalog:
         """The catalog, where tables whose rows are not in the engine's file cannot be asked, and blocks that the engine
         has not kept watch over are not told apart."""
-        self.engine.hold(table for name, table in catalog.tables.items() if name in records.tables)
+        drafts = [Table(name, (), None, version=records.next_version(name) - 1) for name in catalog.drafts]
+        tables = [*catalog.tables.values(), *drafts]  # a table that is a draft for a while keeps its rows
+        self.engine.hold(table for table in tables if table.name in records.tables)
         known = self.catalog.tables_for(None)
         new = [table for name, table in catalog.tables_for(None).items() if known.get(name) != table]
         lost = self.engine.missing(new) if new else []
         held = catalog.with_waiting({**catalog.waiting, **dict.fromkeys(lost, _LOST)})
         return blocks.watched(held, self.engine) if records.partitions else held
 
+    def registry(self) -> Registry:
+        """What each population is used for, and what was spent of its budget."""
+        return registry(self.catalog, self.records, self.ledger, self.spending)
+
     @property
     def door(self) -> Door:
         return Door(self.ledger, self.engine, self.log, self.attempts, self.seconds, self.settle)
 
     def require_open(self) -> None:
-        """Refuse work after `close`, before anything is charged."""
+        """Refuse work after `close` or in a fork, before anything is charged and any lock is waited for."""
+        self.ledger.require_home()
         if self.closed:
             raise InvalidParameter("database", "closed", allowed="open: its tables and ledger are no longer at hand")
 
     def close(self) -> None:
         """Refuse all further work, and let go of files once that under way has ended."""
+        self.underway.require_elsewhere()
         self.closed = True
+        self.underway.wait()
         self.engine.close()
         self.ledger.close()
 
@@ -166,6 +194,8 @@ class Asker:
             return self.curator.refresh()
         try:
             return self.curator.refresh()
+        except DataMismatch:
+            pass  # it may name a table that was not granted
         except InvalidParameter as error:
             if error.name in ("process", "database"):  # a fork, or in use: nothing about the catalog
                 raise

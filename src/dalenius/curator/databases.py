@@ -12,7 +12,7 @@ from dalenius.accounting.budget import Budget
 from dalenius.curator import blocks, tokens
 from dalenius.curator.auditing import Auditor
 from dalenius.curator.cards.studies import StudyCard, study_card
-from dalenius.curator.catalog import Catalog, Population, Study, parent
+from dalenius.curator.catalog import Catalog, Population, Study
 from dalenius.curator.curator import Curator
 from dalenius.curator.folder import folder as folders
 from dalenius.curator.folder.declarations import draft_column, draft_protection
@@ -24,6 +24,7 @@ from dalenius.curator.log import OwnerLog
 from dalenius.curator.names import OWNER, as_share, moment
 from dalenius.curator.records import Version
 from dalenius.curator.sessions import Analyst, Session
+from dalenius.curator.units import parent
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.engine import Reading
 from dalenius.errors import DataMismatch, InvalidParameter
@@ -55,7 +56,8 @@ class Database(Session):
 
         Budget and neighbours never change. `neighbours` is 'add_remove', which hides whether someone
         takes part, or 'replace', which hides what their rows say while the number of people is public. `purpose` says
-        what the data is used for, and `retires` the day from which on nothing more is answered; both are published.
+        what the data is used for, and `retires` the day from which on nothing more is charged, so that only what was
+        released before can be read; both are published.
         """
         end = moment(retires=retires)
         self._curator.change(
@@ -73,15 +75,20 @@ class Database(Session):
         reserve: Number | None = None,
         start: str | dt.date | None = None,
         end: str | dt.date | None = None,
-        purpose: str = "",
+        purpose: str | None = None,
     ) -> None:
         """Open a quota that several analysts share: at most a share of a population's budget, between two days.
 
-        `reserve` is a share that is held for the study until its end: nobody else can spend it.
+        `reserve` is a share that is held for the study until its end: nobody else can spend it. Declaring it again
+        changes its terms; those that are not mentioned stay as they were, and "none" takes one back.
         """
-        held = None if reserve is None else as_share(reserve)
-        study = Study(name, population, as_share(share), held, moment(start=start), moment(end=end), purpose)
-        self._curator.change(lambda catalog: catalog.with_study(study))
+        stated = Study(name, population, as_share(share))
+        terms = {"population": population, "share": stated.share} | _changed(
+            stated, reserve=reserve, start=start, end=end, purpose=purpose
+        )
+        self._curator.change(
+            lambda catalog: catalog.with_study(replace(catalog.studies.get(name, stated), **terms))
+        )
 
     def add_table(
         self,
@@ -148,25 +155,31 @@ class Database(Session):
             raise
 
     def remove_table(self, name: str) -> None:
-        """Take a table out of the catalog, also out of grants. What was spent stays spent, and if a table of this name
-        is added again, it is a new version for the same people."""
-        self._curator.change(lambda catalog: catalog.without_table(name))
+        """Take a table out of the catalog, also out of grants, and drop its rows. What was spent stays spent, and if a
+        table of this name is added again, it is a new version for the same people.
+
+        Where another process does not let go of the rows, they are dropped with the next import.
+        """
+        with self._curator.import_turn():
+            self._curator.change(lambda catalog: catalog.without_table(name))
+            self._curator.engine.discard()
 
     def draft_table(
         self,
         name: str,
         *,
-        columns: Mapping[str, Domain | str],
+        columns: Mapping[str, Domain | str | Mapping[str, Any]],
         population: str | None = None,
         unit: str | None = None,
-        most: Most | None = None,
+        most: Most | Mapping[str, Any] | None = None,
         public: bool = False,
         **more: Any,
     ) -> tuple[str, ...]:
         """Write a table into catalog.toml that the owner has still to fill in, and tell what is missing.
 
         A column may be the name of a type, such as "Int", whose bounds are then written as "?", and so is whatever else
-        is not given; `more` are `size`, `keys`, `rename` and `nulls`. `update_table` imports the rows afterwards.
+        is not given; {"type": "Int", "lower": 0, "upper": "?"} and most={"rows": 5} are half filled in. `more` are
+        `size`, `keys`, `rename` and `nulls`. `update_table` imports the rows afterwards.
         """
         people = {"public": True} if public else draft_protection(population, unit, most)
         listed = {each: draft_column(kind) for each, kind in columns.items()}
@@ -203,10 +216,11 @@ class Database(Session):
         until: str | dt.date | None = None,
         pays_for_replays: bool | None = None,
     ) -> None:
-        """Let an analyst ask about tables, and spend at most a share ('25%') of their populations' budgets in all.
+        """Let an analyst ask about tables, and spend at most a share ('25%') of their populations' budgets.
 
         It is a quota inside the population's cap: analysts who work together still meet the cap. Inside a `study` the
-        analyst spends that study's quota too. `most_epsilon` limits one question, `rate=Rate(20, seconds=3600)` how
+        analyst spends that study's quota too, and the share counts what the analyst spent inside this study: elsewhere
+        it begins anew. `most_epsilon` limits one question, `rate=Rate(20, seconds=3600)` how
         often questions are charged, `until` is the day on which the grant ends. Answers that were bought before are
         free, unless the analyst `pays_for_replays` out of the quota.
 
@@ -269,6 +283,38 @@ class Database(Session):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    # ---- for a server
+
+    def session(self, analyst: str | None) -> Session:
+        """A session that changes nothing: an analyst's, to whom perhaps nothing was granted, or one for all tables."""
+        return Session(self._curator, None) if analyst is None else Analyst(self._curator, analyst)
+
+    def settle_by(self, wait: Callable[[float], object]) -> None:
+        """Call `wait` before an answer is stored, with the seconds since its charge: others can see when it is."""
+        self._curator.settle = wait
+
+    def refresh(self) -> None:
+        """Take over what another process, or the owner by hand, has changed; every question does so too."""
+        self._curator.refresh()
+
+    def give_way(self) -> None:
+        """Let go of the tables if another process wants to import and no question is under way here."""
+        if isinstance(self._curator.engine, DuckDBEngine):
+            self._curator.engine.release_if_wanted()
+
+    # ---- what there is
+
+    @property
+    def catalog(self) -> Catalog:
+        """All that is declared, as it stands now."""
+        self._curator.refresh()
+        return self._curator.catalog
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was charged, answered and written down."""
+        return self._curator.ledger
+
     @property
     def log(self) -> OwnerLog:
         """Why paid work failed. It may quote rows: it is for the owner alone."""
@@ -291,6 +337,17 @@ class Database(Session):
 
     def __repr__(self) -> str:
         return f"<Database with tables {', '.join(self._curator.catalog.tables) or '(none)'}>"
+
+
+def _changed(bare: Study, **given: Any) -> dict[str, Any]:
+    """The terms of a study that were mentioned; "none" makes one as it is without any."""
+    read = {"reserve": as_share, "start": lambda day: moment(start=day), "end": lambda day: moment(end=day),
+            "purpose": lambda text: of_kind(str, purpose=text)}  # fmt: skip
+    return {
+        name: getattr(bare, name) if value == "none" else read[name](value)
+        for name, value in given.items()
+        if value is not None
+    }
 
 
 def create(path: str | Path | None = None, *, mark: str | Path | None = None, ledger: str | None = None) -> Database:

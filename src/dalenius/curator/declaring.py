@@ -75,6 +75,11 @@ def require_unstated(population: str | None, unit: object, most: object) -> None
         raise InvalidParameter("public", True, allowed="left out where a population, unit or most is given")
 
 
+def relation_name(neighbours: Neighbours) -> str:
+    """The name by which a relation is declared."""
+    return next(name for name, relation in _RELATIONS.items() if relation == neighbours)
+
+
 def relation(neighbours: object) -> Neighbours:
     """The neighbour relation of this name."""
     relation = _RELATIONS.get(neighbours) if isinstance(neighbours, str) else neighbours

@@ -13,6 +13,7 @@ from dalenius.curator.answers.encoding import decoded, encoded
 from dalenius.curator.attempts import Attempts
 from dalenius.curator.deadlines import MOST_SECONDS, Deadline, TimedEntropy
 from dalenius.curator.ledger.accounts import Account, Charge, Rate, Receipt
+from dalenius.curator.ledger.forms import MOST_KEY, plain
 from dalenius.curator.ledger.ledger import Ledger
 from dalenius.curator.log import OwnerLog
 from dalenius.curator.requests import question_name, request_name
@@ -89,7 +90,8 @@ class Door:
     seconds: float = MOST_SECONDS
     """How long one question may take, all passes and the noise together."""
     settle: Callable[[float], object] = at_once
-    """Called before an answer is stored, with the seconds since its charge; a server waits for its grid."""
+    """Called before an answer is stored or a failure told, with the seconds since the charge; a server waits for its
+    grid."""
 
     def answer(
         self,
@@ -108,12 +110,14 @@ class Door:
         stays one, with the same text. Whoever pays must be entitled to ask the question: that is not looked at here.
         """
         payer.require_one_relation()
+        if key is not None:
+            plain("key", key, most=MOST_KEY)
         for step in priced.passes:
             self.engine.spelled(step)  # refuses what cannot run, while it costs nothing
         request = Request(priced, payer, finished, request_name(priced, form), key, fresh, tick)
         # The key first and always in this order, so that no two wait for each other.
         with (
-            self.attempts.alone(key and (payer.who, key)),
+            self.attempts.alone(None if key is None else (payer.who, key)),
             self.attempts.alone(None if fresh else request.name),
         ):
             known = self._known(request)
@@ -129,7 +133,7 @@ class Door:
         if receipt is None:
             return None
         if payer.pays_for_replays:
-            self.ledger.read(receipt, payer.charges(request.priced.charge), who=payer.who)
+            self.ledger.read(receipt, payer.charges(request.priced.charge), who=payer.who, key=request.key)
         return self._stored(receipt)
 
     def _bought(self, request: Request) -> Answer:
@@ -167,6 +171,8 @@ class Door:
             return answer
         except BaseException as error:
             failed = error
+        if not isinstance(failed, KeyboardInterrupt):
+            self.settle(time.monotonic() - charged)  # nor can others see when it failed
         # Out of the handler, so that neither the error nor its text travels along: both can depend on rows.
         self.log.record(receipt.id, request.payer.who, failed)
         raise KeyboardInterrupt(str(WorkStopped())) if isinstance(failed, KeyboardInterrupt) else WorkStopped

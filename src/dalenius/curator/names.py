@@ -15,7 +15,8 @@ OWNER = "owner"
 """Who asks when it is no analyst."""
 
 _LONGEST = 63
-_PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,62}")
+PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,62}")
+"""What the names of people are made of."""
 _SQL = (
     "all and any as asc between both by case cast collate column constraint create cross current_date "
     "current_timestamp default desc distinct else end except exists false fetch for from full group having in inner "
@@ -55,7 +56,7 @@ def _is_word(name: object) -> bool:
 
 def person_name(name: str) -> str:
     """A name for an analyst."""
-    if not isinstance(name, str) or not _PERSON.fullmatch(name) or name.lower() == OWNER:
+    if not isinstance(name, str) or not PERSON.fullmatch(name) or name.lower() == OWNER:
         raise InvalidParameter("analyst", name, allowed=f"a name or mail address, and not {OWNER!r}")
     return name
 

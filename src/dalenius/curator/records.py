@@ -1,27 +1,30 @@
 """What the ledger remembers of the catalog: populations for ever, and every version of a table.
 
 The catalog is a text that its owner may change at any time. What must not change stands in the ledger as well: the
-budget and neighbours of a population, its blocks, the population of a table, and which versions of a table there were.
+budget and neighbours of a population, its blocks, the population and unit of a table, and which versions of it there
+were.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dalenius.curator import blocks
-from dalenius.curator.catalog import Catalog, Partition, Population, parent
+from dalenius.curator.blocks import PARTITION
+from dalenius.curator.catalog import Catalog, Population
+from dalenius.curator.declaring import relation_name
 from dalenius.curator.folder.declarations import column_facts
 from dalenius.curator.ledger.accounts import Account, Terms
 from dalenius.curator.ledger.entries import Entry, canonical, terms_from
 from dalenius.curator.ledger.ledger import Ledger
+from dalenius.curator.units import parent
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.neighbours import AddRemove, Neighbours
 from dalenius.query.tables import Table
 
-POPULATION, TABLE, PARTITION = "population", "table", "partition"
+POPULATION, TABLE = "population", "table"
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Version:
     table: str
     version: int
     population: str | None
+    unit: str | None
     declaration: str
     rows: int | None = None
     repeats: tuple[tuple[str, int], ...] = ()
@@ -44,15 +48,14 @@ class Version:
     @classmethod
     def of(cls, table: Table, *, parent: int | None) -> Version:
         """What is written down of a table that was imported."""
-        people = table.protection.population if table.protection else None
-        return cls(table.name, table.version, people, declaration(table), table.rows, table.repeats, parent)
+        return cls(table.name, table.version, *_people(table), declaration(table), table.rows, table.repeats, parent)
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Version:
         repeats = tuple((name, number) for name, number in facts.get("repeats") or ())
         return cls(
-            facts["table"], facts["version"], facts["population"], facts["declaration"], facts.get("rows"), repeats,
-            facts.get("parent"),
+            facts["table"], facts["version"], facts["population"], facts["unit"], facts["declaration"],
+            facts.get("rows"), repeats, facts.get("parent"),
         )  # fmt: skip
 
 
@@ -69,13 +72,11 @@ class Records:
 
     def updated(self, ledger: Ledger) -> Records:
         """The records with what was written since."""
-        return self.extended(ledger.entries(after=self.last))
-
-    def extended(self, entries: Iterable[Entry]) -> Records:
         found = self
+        entries, last = ledger.declared(after=self.last)
         for entry in entries:
-            found = replace(found._with(entry), last=entry.number)
-        return found
+            found = found._with(entry)
+        return found if found.last == last else replace(found, last=last)
 
     def _with(self, entry: Entry) -> Records:
         facts = entry.facts
@@ -129,7 +130,7 @@ class Records:
                 allowed=f"as it was made: {made}", hint="Budget and neighbours never change; put them back.",
             )  # fmt: skip
         known = self.partitions.get(people.name)
-        if people.partition is not None and (known is None or people.partition != _partition(known)):
+        if people.partition is not None and (known is None or people.partition != blocks.partition_from(known)):
             made = f"as it was made, by {known['column']} of {known['table']}" if known else "left out here"
             raise InvalidParameter(
                 f"partition of {people.name}", "changed", allowed=made,
@@ -142,12 +143,13 @@ class Records:
             return
         if spelled != table.name:
             raise InvalidParameter("table", table.name, allowed=f"spelled {spelled!r}, as before")
-        before, now = self.tables[spelled].population, table.protection.population if table.protection else None
-        if before != now:
-            raise InvalidParameter(
-                f"population of {table.name}", now, allowed=f"{before or 'none: it was public'}, as before",
-                hint="A table never moves to other people; give it another name.",
-            )  # fmt: skip
+        known, (people, unit) = self.tables[spelled], _people(table)
+        for what, before, now in (("population", known.population, people), ("unit", known.unit, unit)):
+            if before != now:
+                raise InvalidParameter(
+                    f"{what} of {table.name}", now, allowed=f"{before or 'none: it was public'}, as before",
+                    hint="A table never moves to other people or units; give it another name.",
+                )  # fmt: skip
 
     # ---- what can be asked
 
@@ -194,13 +196,10 @@ def population_facts(people: Population) -> dict[str, Any]:
             "neighbours": relation_name(people.neighbours)}  # fmt: skip
 
 
-def _partition(facts: Mapping[str, Any]) -> Partition:
-    return Partition(facts["table"], facts["column"], tuple(facts["values"]))
-
-
-def relation_name(neighbours: Neighbours) -> str:
-    """The name by which a relation is declared."""
-    return "add_remove" if neighbours == AddRemove() else "replace"
+def _people(table: Table) -> tuple[str | None, str | None]:
+    """The population of a table and the unit by which its rows belong to it; neither ever changes."""
+    guard = table.protection
+    return (guard.population, str(guard.unit)) if guard else (None, None)
 
 
 def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:

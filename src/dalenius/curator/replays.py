@@ -19,18 +19,19 @@ def replays(asker: Asker) -> tuple[Replay, ...]:
     Guarantee: it depends on the catalog and the ledger alone. Who else may ask these tables sees the same list.
     Textbook: S18.4.
     """
+    require_due(asker)
     tables = asker.tables()
     return tuple(found for found in asker.curator.shelf.all(asker.curator.ledger) if found.is_about(tables))
 
 
-def replay(asker: Asker, name: str) -> Answer:
+def replay(asker: Asker, name: str, *, key: str | None = None) -> Answer:
     """A stored answer by its receipt: free, or at the expense of the asker's quotas where the grant says so."""
     require_due(asker)
     receipt = _readable(asker, name)
     ledger = asker.curator.ledger
     if asker.grant.pays_for_replays:
         paid = [Charge(asker.account(each.account.population), each.amount, each.block) for each in receipt.charges]
-        ledger.read(receipt, paid, who=asker.name)
+        ledger.read(receipt, paid, who=asker.name, key=key)
     body = ledger.answer(name)
     assert body is not None
     return replace(decoded(body), replayed=True)
@@ -38,6 +39,7 @@ def replay(asker: Asker, name: str) -> Answer:
 
 def card(asker: Asker, name: str) -> Card:
     """The card of a stored answer that this asker may have."""
+    require_due(asker)
     receipt = _readable(asker, name)
     found = stored_card(asker.curator.ledger, receipt.id)
     assert found is not None

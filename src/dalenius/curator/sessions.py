@@ -10,7 +10,7 @@ from dalenius.curator.asking.asking import Asked
 from dalenius.curator.cards.cards import Card
 from dalenius.curator.catalog import Population
 from dalenius.curator.curator import Asker, Balance, Curator, balance
-from dalenius.curator.registry.registry import Registry, registry
+from dalenius.curator.registry.registry import Registry
 from dalenius.curator.shelf import Replay
 from dalenius.errors import UnknownName
 from dalenius.privacy.numbers import of_kind
@@ -78,10 +78,12 @@ class Session:
         self._asker.refresh()
         return replays.replays(self._asker)
 
-    def replay(self, receipt: str) -> Answer:
-        """An answer that was bought before, byte for byte."""
+    def replay(self, receipt: str, *, key: str | None = None) -> Answer:
+        """An answer that was bought before, byte for byte. `key` names the attempt: where the grant counts replays, a
+        retry with the same key is counted once."""
         self._asker.refresh()
-        return replays.replay(self._asker, receipt)
+        with self._curator.working():
+            return replays.replay(self._asker, receipt, key=key)
 
     def card(self, receipt: str) -> Card:
         """The release card of an answer that was bought before."""
@@ -92,7 +94,7 @@ class Session:
         """What each population is used for, what was spent of its budget, how fast, and until when it lasts. It can be
         published: it depends on nothing private, and names no analyst."""
         self._asker.refresh()
-        return registry(self._curator.catalog, self._curator.ledger, self._curator.spending)
+        return self._curator.registry()
 
     def _balances(self, *, left: bool) -> dict[str, Balance]:
         self._asker.refresh()

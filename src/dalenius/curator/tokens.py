@@ -56,13 +56,6 @@ def revoke(ledger: Ledger, who: str) -> None:
     ledger.record("revoked", {"who": _named(who, "owner")})
 
 
-def revoke_token(ledger: Ledger, sha256: str) -> None:
-    """End one token, by its hash."""
-    if not isinstance(sha256, str) or not re.fullmatch("[0-9a-f]{64}", sha256):
-        raise InvalidParameter("sha256", "something else", allowed="the 64 hexadecimal digits of a token's hash")
-    ledger.record("revoked", {"sha256": sha256})
-
-
 def digest(token: str) -> str:
     """A token's hash. A token is 256 random bits, so that nothing slower is needed."""
     return hashlib.sha256(token.encode()).hexdigest()
@@ -89,6 +82,11 @@ class Tokens:
         same, due = hmac.compare_digest(known.digest, given), self._clock() < known.expires
         return known if same and due else None
 
+    def holders(self) -> tuple[Holder, ...]:
+        """Whom the tokens that were not revoked stand for, in the order in which they were issued."""
+        self._catch_up()
+        return tuple(self._holders.values())
+
     def names(self) -> set[str]:
         """Who holds a token that was not revoked."""
         self._catch_up()
@@ -107,13 +105,9 @@ class Tokens:
             expires = dt.datetime.fromisoformat(facts["expires"])
             self._holders[facts["sha256"]] = Holder(facts["who"], facts["role"], facts["sha256"], expires)
         elif facts["record"] == "revoked":
-            gone = [each for each in self._holders.values() if _is_meant(facts, each)]
+            gone = [each for each in self._holders.values() if each.who == facts["who"]]
             for each in gone:
                 del self._holders[each.digest]
-
-
-def _is_meant(facts: Mapping[str, Any], holder: Holder) -> bool:
-    return facts.get("who") == holder.who or facts.get("sha256") == holder.digest
 
 
 def _unknown(now: dt.datetime) -> Holder:
@@ -122,6 +116,8 @@ def _unknown(now: dt.datetime) -> Holder:
 
 def _named(who: str, role: str) -> str:
     """A name that may hold a token of this role: the owner has one of its own, and analysts never bear it."""
+    if isinstance(who, str) and _TOKEN.fullmatch(who):
+        raise InvalidParameter("who", "a token", allowed="the name of whoever holds it")
     if role not in ROLES:
         raise InvalidParameter("role", role, allowed=" or ".join(ROLES))
     return OWNER if role == "owner" and who == OWNER else person_name(who)

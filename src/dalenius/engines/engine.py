@@ -55,6 +55,9 @@ class Engine(Protocol):
     def hold(self, tables: Iterable[Table]) -> None:
         """Take over which versions of tables count; an import replaces what was left behind of any other."""
 
+    def discard(self) -> None:
+        """Drop the rows of tables that are not held any more, now if that can be done, else with the next import."""
+
     def missing(self, tables: Iterable[Table]) -> list[str]:
         """The names of those tables whose rows are not there in their version."""
 

@@ -1,10 +1,8 @@
-"""The application: requests are authorised and checked from the table of routes, and replies leave on the grid."""
+"""The application: requests are authorised and checked from the table of routes, and answered."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -15,10 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.routing import Route as StarletteRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from dalenius.curator.tokens import Holder
-from dalenius.server.faults import DENIED, INTERNAL, NO_TOKEN, NOT_ALLOWED, NOT_FOUND, Faulted, fault_of
+from dalenius.server.addresses import host_of, is_loopback
+from dalenius.server.faults import DENIED, NO_TOKEN, NOT_ALLOWED, NOT_FOUND, Faulted, fault_of
 from dalenius.server.grid import Grid
 from dalenius.server.jobs import Jobs
 from dalenius.server.limits import Limits, Quotas
@@ -28,10 +27,11 @@ from dalenius.server.openapi import document
 from dalenius.server.reading import given_of, token_of
 from dalenius.server.replies import arrow_headers, fault_reply, json_reply, reply
 from dalenius.server.routes import ARROW, ROUTES, Route, permitted
-from dalenius.server.workers import Done, Task
+from dalenius.server.sharing import Published, Retries
+from dalenius.server.timing import OnGrid
+from dalenius.server.workers import Done, Task, Workers
 
 ADMIN = "/admin/v1"
-_PUBLIC_SECONDS = 1.0
 _PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 
 
@@ -42,25 +42,12 @@ class Holders(Protocol):
         """Whom a token stands for, now; None if it does not hold."""
 
 
-class Workers(Protocol):
-    """A pool of workers."""
-
-    async def do(self, task: Task, *, asker: str) -> Done:
-        """Have a task done; raises `Faulted`."""
-
-    @property
-    def alive(self) -> int: ...
-    @property
-    def waiting(self) -> int: ...
-    @property
-    def killed(self) -> int: ...
-
-
 @dataclass
 class Front:
     """What the front process knows. It has no table open: whatever touches the folder is done by workers.
 
-    `admin` True offers the admin routes, False does not, and None only to requests that came through no proxy.
+    `admin` True offers the admin routes, False does not, and None only to requests that name this machine as their host
+    and came through no proxy that says so.
     """
 
     tokens: Holders
@@ -75,8 +62,8 @@ class Front:
     def __post_init__(self) -> None:
         self.quotas = Quotas(self.limits)
         self.jobs = Jobs(self.long_workers, self.grid, self.limits)
-        self.attempts = Attempts(self.workers)
-        self.published: dict[str, tuple[float, Done]] = {}
+        self.retries = Retries(self.workers)
+        self.published = Published(self.workers)
 
 
 def application(front: Front) -> ASGIApp:
@@ -87,7 +74,7 @@ def application(front: Front) -> ASGIApp:
     if front.admin is not False:
         apart = (replace(route, path=route.path.removeprefix(ADMIN)) for route in offered if route.admin)
         routes.append(Mount(ADMIN, app=_starlette(_routed(front, route, contract) for route in apart)))
-    return OnGrid(_starlette(routes), front)
+    return OnGrid(_starlette(routes), grid=front.grid, log=front.log, metrics=front.metrics)
 
 
 def _starlette(routes: Iterable[StarletteRoute | Mount]) -> Starlette:
@@ -120,7 +107,7 @@ def _routed(front: Front, route: Route, contract: dict[str, object]) -> Starlett
 
 async def _answered(front: Front, route: Route, request: Request, seen: Seen, contract: dict[str, object]) -> Response:
     """Who asks, whether they may, whether too often, what they ask, and the answer: in this order."""
-    if route.admin and front.admin is None and any(name in request.headers for name in _PROXIES):
+    if route.admin and front.admin is None and not _from_this_machine(request):
         raise Faulted(NOT_FOUND)
     holder = await _holder(front, request) if route.roles is not None else None
     address = request.client.host if request.client else ""
@@ -131,9 +118,18 @@ async def _answered(front: Front, route: Route, request: Request, seen: Seen, co
         if not permitted(route, holder.role if holder else None):
             raise Faulted(DENIED)
         given = await given_of(request, route, front.limits)
-        if route.lane == "front" or route.lane == "job":
-            return await _by_front(front, route, given, holder, contract)
-        return await _by_worker(front, route, given, holder, address)
+        if holder is None:
+            return await _public(front, route, contract)
+        if route.name in _BY_FRONT:
+            return await _BY_FRONT[route.name](front, route, given, holder)
+        return await _by_worker(front, route, given, holder)
+
+
+def _from_this_machine(request: Request) -> bool:
+    """Whether a request names this machine as its host, and no proxy has left its mark. A proxy that passes neither on
+    cannot be told apart: with one, the admin routes are switched off."""
+    loopback = is_loopback(host_of(request.headers.get("host", "")))
+    return loopback and not any(name in request.headers for name in _PROXIES)
 
 
 async def _holder(front: Front, request: Request) -> Holder | None:
@@ -141,13 +137,18 @@ async def _holder(front: Front, request: Request) -> Holder | None:
     return await run_in_threadpool(front.tokens.holder, token_of(request))
 
 
-async def _by_worker(
-    front: Front, route: Route, given: dict[str, object], holder: Holder | None, address: str
-) -> Response:
-    if holder is None:
-        return _sent(route, await _published(front, route, address))
+async def _public(front: Front, route: Route, contract: dict[str, object]) -> Response:
+    """What anybody may read."""
+    known: dict[str, dict[str, object]] = {"health": {"status": "ok"}, "openapi": contract}
+    if route.name in known:
+        return json_reply(known[route.name])
+    task = Task(route.name, "", "anybody", {}, front.limits.quick_seconds)
+    return _sent(route, await front.published.do(task))
+
+
+async def _by_worker(front: Front, route: Route, given: dict[str, object], holder: Holder) -> Response:
     task = _task(front, route, given, holder)
-    done = await front.attempts.do(task, asker=holder.who)
+    done = await front.retries.do(task, asker=holder.who)
     return _sent(route, done, arrow="charge" in done.facts and bool(given.get("arrow")))
 
 
@@ -156,17 +157,8 @@ def _task(front: Front, route: Route, given: dict[str, object], holder: Holder) 
     seconds = {"charged": front.limits.seconds, "job": front.limits.job_seconds}.get(
         route.lane, front.limits.quick_seconds
     )
-    return Task("run" if charging else route.name, holder.who, holder.role, given, seconds, charging)
-
-
-async def _published(front: Front, route: Route, address: str) -> Done:
-    """What anybody may read: worked out once a second at most, however many ask."""
-    known = front.published.get(route.name)
-    if known is None or time.monotonic() - known[0] > _PUBLIC_SECONDS:
-        task = Task(route.name, "", "anybody", {}, front.limits.quick_seconds)
-        known = time.monotonic(), await front.workers.do(task, asker=f"address {address}")
-        front.published[route.name] = known
-    return known[1]
+    name = "run" if charging else route.name
+    return Task(name, holder.who, holder.role, given, seconds, charging, urgent=route.admin)
 
 
 def _sent(route: Route, done: Done, *, arrow: bool = False) -> Response:
@@ -175,22 +167,17 @@ def _sent(route: Route, done: Done, *, arrow: bool = False) -> Response:
     return reply(done.body, status=route.status, media=route.media[0])
 
 
-async def _by_front(
-    front: Front, route: Route, given: dict[str, object], holder: Holder | None, contract: dict[str, object]
-) -> Response:
-    if route.name == "health":
-        return json_reply({"status": "ok"})
-    if route.name == "openapi":
-        return json_reply(contract)
-    assert holder is not None
-    if route.name == "start_job":
-        job = front.jobs.start(_task(front, route, given, holder), holder)
-        return json_reply({"job": job.id, "state": "running", "seconds": 0}, status=route.status)
-    if route.name == "job":
-        return reply(await front.jobs.status(str(given["id"]), holder, _reader(front, holder)))
-    if route.name == "stop_job":
-        return reply(await front.jobs.stop(str(given["id"]), holder))
-    return await _metrics(front, holder)
+async def _start_job(front: Front, route: Route, given: dict[str, object], holder: Holder) -> Response:
+    job = front.jobs.start(_task(front, route, given, holder), holder)
+    return json_reply({"job": job.id, "state": "running", "seconds": 0}, status=route.status)
+
+
+async def _job(front: Front, route: Route, given: dict[str, object], holder: Holder) -> Response:
+    return reply(await front.jobs.status(str(given["id"]), holder, _reader(front, holder)))
+
+
+async def _stop_job(front: Front, route: Route, given: dict[str, object], holder: Holder) -> Response:
+    return reply(await front.jobs.stop(str(given["id"]), holder))
 
 
 def _reader(front: Front, holder: Holder) -> Callable[[str], Awaitable[bytes]]:
@@ -203,7 +190,7 @@ def _reader(front: Front, holder: Holder) -> Callable[[str], Awaitable[bytes]]:
     return read
 
 
-async def _metrics(front: Front, holder: Holder) -> Response:
+async def _metrics(front: Front, route: Route, given: dict[str, object], holder: Holder) -> Response:
     task = Task("spending", holder.who, holder.role, {}, front.limits.quick_seconds)
     spending = (await front.workers.do(task, asker=holder.who)).facts
     gauges = Gauges(
@@ -216,69 +203,10 @@ async def _metrics(front: Front, holder: Holder) -> Response:
     return reply(text.encode(), media="text/plain")
 
 
-class Attempts:
-    """Retries that come while the first attempt is still under way get what it gets: to the ledger it has no answer
-    yet, and another one is not sold under the same key."""
-
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
-        self._under_way: dict[bytes, asyncio.Task[Done]] = {}
-
-    async def do(self, task: Task, *, asker: str) -> Done:
-        """Have a task done, or wait for the same one under the same key."""
-        key = task.given.get("key")
-        if key is None:
-            return await self._workers.do(task, asker=asker)
-        name = task.line
-        work = self._under_way.get(name)
-        if work is None:
-            work = self._under_way[name] = asyncio.ensure_future(self._workers.do(task, asker=asker))
-            work.add_done_callback(lambda _: self._under_way.pop(name, None))
-        return await asyncio.shield(work)
-
-
-class OnGrid:
-    """Holds every reply back until it is complete and its time has come.
-
-    Guarantee: no byte leaves between two points of the grid, counted from the request's arrival; whatever fails
-    before becomes an error of the fixed vocabulary and leaves on the same grid.
-    """
-
-    def __init__(self, app: ASGIApp, front: Front) -> None:
-        self._app, self._front = app, front
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        arrival = time.monotonic()
-        seen, held = Seen(), _Held()
-        try:
-            await self._app({**scope, "seen": seen}, receive, held)
-        except Exception as error:
-            self._front.log.unforeseen(seen, error)
-            held = _Held()
-            await fault_reply(INTERNAL)(scope, receive, held)
-        grid, elapsed = self._front.grid, time.monotonic() - arrival
-        await asyncio.sleep(arrival + grid.due(elapsed) - time.monotonic())
-        await held.release(send)
-        self._front.metrics.count(seen.route, held.status)
-        self._front.log.replied(seen, status=held.status, step=grid.number(elapsed))
-
-
-class _Held:
-    """Keeps the messages of a reply."""
-
-    def __init__(self) -> None:
-        self._messages: list[Message] = []
-
-    async def __call__(self, message: Message) -> None:
-        self._messages.append(message)
-
-    @property
-    def status(self) -> int:
-        return int(self._messages[0]["status"])
-
-    async def release(self, send: Send) -> None:
-        for message in self._messages:
-            await send(message)
+_BY_FRONT: Mapping[str, Callable[[Front, Route, dict[str, object], Holder], Awaitable[Response]]] = {
+    "start_job": _start_job,
+    "job": _job,
+    "stop_job": _stop_job,
+    "metrics": _metrics,
+}
+"""What the front process does itself, for somebody with a token."""

@@ -20,8 +20,7 @@ from dalenius.curator.databases import Database
 from dalenius.curator.ledger.accounts import Rate
 from dalenius.curator.ledger.entries import amount_facts
 from dalenius.curator.names import OWNER
-from dalenius.curator.sessions import Analyst, Session
-from dalenius.engines.duckdb.engine import DuckDBEngine
+from dalenius.curator.sessions import Session
 from dalenius.errors import DaleniusError
 from dalenius.query.estimates.expectations import ExpectedError
 from dalenius.query.tables import Most
@@ -30,6 +29,7 @@ from dalenius.server.grid import Grid
 from dalenius.server.pages import Pages
 
 Facts = Mapping[str, Any]
+_ALL = 2**53
 Tell = Callable[[float | None], object]
 _RUN = ("epsilon", "share", "error", "size", "level", "weights", "nonnegative", "digits", "fresh", "key")
 _COST = ("epsilon", "share", "error", "size", "level", "weights")
@@ -51,9 +51,8 @@ class Desk:
 
     def __init__(self, database: Database, grid: Grid | None = None) -> None:
         self._database, self._grid = database, grid or Grid()
-        self._curator = database._curator
-        self._curator.settle = self._settle
-        self._pages = Pages(self._curator.ledger)
+        database.settle_by(self._settle)
+        self._pages, self._noted = Pages(database.ledger), ""
         self._tasks: Mapping[str, Callable[[_For, Facts], Reply]] = {
             "catalog": self._catalog,
             "balance": self._balance,
@@ -83,24 +82,36 @@ class Desk:
     def do(self, what: str, who: str, role: str, given: Facts, *, tell: Tell | None = None) -> Reply:
         """Do a task; raises what the same call in Python raises."""
         self._catch_up()
-        session = self._database if role in ("owner", "auditor") else Analyst(self._curator, who)
-        return self._tasks[what](_For(what, who, role, session, tell), given)
+        return self._tasks[what](_For(what, who, role, self._session(who, role), tell), given)
+
+    def _session(self, who: str, role: str) -> Session:
+        """The owner's own session for the owner alone: others grant nothing and change nothing."""
+        if role == "owner":
+            return self._database
+        return self._database.session(None if role == "auditor" else who)
+
+    def warm_up(self) -> None:
+        """Look at all answers that are stored, before the first task: it takes long where there are many."""
+        with suppress(DaleniusError):
+            self._database.replays()
+            self._database.registry()
 
     def rest(self) -> None:
         """Between tasks: let go of files that the owner wants to write, and take over what was changed."""
-        engine = self._curator.engine
-        if isinstance(engine, DuckDBEngine):
-            engine.release_if_wanted()
+        self._database.give_way()
         with suppress(Faulted):
             self._catch_up()
 
     def _catch_up(self) -> None:
         """Take over what other processes changed. What is wrong with a catalog is for the owner to read, elsewhere."""
         try:
-            self._curator.refresh()
+            self._database.refresh()
         except DaleniusError as error:
-            self.note(OWNER, error)
+            if str(error) != self._noted:  # else whoever asks often enough would fill the log
+                self.note(OWNER, error)
+            self._noted = str(error)
             raise Faulted(LEDGER_REFUSED) from None
+        self._noted = ""
 
     def note(self, who: str, error: BaseException) -> None:
         """Tell the owner's log of something unforeseen."""
@@ -153,7 +164,7 @@ class Desk:
         found = self._pages.receipt(given["id"], asker.readable)
         if found is None:
             raise Faulted(NOT_FOUND)
-        stored = self._curator.ledger.answer(given["id"])
+        stored = self._database.ledger.answer(given["id"])
         if given.get("arrow") and stored is not None:
             return _answered(replace(decoded(stored), replayed=True), arrow=True)
         card = None if stored is None else json.loads(stored).get("card")
@@ -164,14 +175,15 @@ class Desk:
         """The stored answer alone, for a job that is done."""
         if self._pages.receipt(given["id"], None) is None:
             raise Faulted(NOT_FOUND)
-        return Reply(self._curator.ledger.answer(given["id"]) or "null")
+        return Reply(self._database.ledger.answer(given["id"]) or "null")
 
     def _replays(self, asker: _For, given: Facts) -> Reply:
-        found = [{**asdict(each), "at": each.at.isoformat()} for each in asker.session.replays()]
-        return _json({"replays": found})
+        found, after, most = asker.session.replays(), given.get("after") or 0, given.get("most") or _ALL
+        page = [{**asdict(each), "at": each.at.isoformat()} for each in found[after : after + most]]
+        return _json({"replays": page, "next": after + most if len(found) > after + most else None})
 
     def _replay(self, asker: _For, given: Facts) -> Reply:
-        return _answered(asker.session.replay(given["id"]), arrow=bool(given.get("arrow")))
+        return _answered(asker.session.replay(given["id"], key=given.get("key")), arrow=bool(given.get("arrow")))
 
     def _card(self, asker: _For, given: Facts) -> Reply:
         return _json({"card": asker.session.card(given["id"]).facts()})

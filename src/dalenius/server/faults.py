@@ -95,6 +95,12 @@ def _fault(code: str, kind: type[errors.DaleniusError], message: str, wait: int 
 
 NO_TOKEN = _fault("no_token", errors.AccessDenied, "this needs a token that holds, in the header Authorization")
 NOT_FOUND = _fault("not_found", errors.InvalidParameter, "there is nothing of this name here, or not for this token")
+NO_JOB = Fault(
+    "not_found",
+    errors.InvalidParameter.__name__,
+    "there is no such job of yours here. A server that was started anew has forgotten its jobs; what they were charged "
+    "stays charged, and answers that they gave can be had again: see replays.",
+)
 NOT_ALLOWED = _fault("not_allowed", errors.InvalidParameter, "this address takes another method")
 TOO_SLOW = _fault("too_slow", errors.InvalidParameter, "the body did not arrive in time")
 TOO_LARGE = _fault("too_large", errors.InvalidParameter, "the request is larger than is allowed")

@@ -9,23 +9,16 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from dalenius.curator.ledger.ledger import new_name
 from dalenius.curator.tokens import Holder
-from dalenius.server.faults import CLOSING, INTERNAL, NOT_FOUND, STOPPED, TOO_OFTEN, Fault, Faulted
+from dalenius.server.faults import CLOSING, INTERNAL, NO_JOB, STOPPED, TOO_OFTEN, Fault, Faulted
 from dalenius.server.grid import Grid
 from dalenius.server.limits import Limits
-from dalenius.server.workers import Done, Task
+from dalenius.server.workers import Done, Task, Workers
 
 _MOST_KNOWN = 1000
-
-
-class Doing(Protocol):
-    """Whoever has tasks done: a pool of workers."""
-
-    async def do(self, task: Task, *, asker: str) -> Done:
-        """Have a task done; raises `Faulted`."""
 
 
 @dataclass
@@ -42,7 +35,8 @@ class Job:
     done: Done | None = None
     fault: Fault | None = None
     work: asyncio.Task[None] | None = None
-    line: bytes = b""
+    name: bytes = b""
+    """What was asked under which key."""
 
     def visible_end(self, grid: Grid) -> float | None:
         """When its end may be seen, in seconds from its start."""
@@ -52,30 +46,46 @@ class Job:
 class Jobs:
     """The jobs of this process, so many at most; of those that ended the oldest are forgotten first."""
 
-    def __init__(self, workers: Doing, grid: Grid, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, workers: Workers, grid: Grid, limits: Limits, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._workers, self._grid, self._limits, self._clock = workers, grid, limits, clock
         self._jobs: dict[str, Job] = {}
         self._closing = False
 
     @property
     def running(self) -> int:
-        return sum(job.ended is None for job in self._jobs.values())
+        """How many jobs nobody has seen the end of."""
+        return sum(map(self._is_open, self._jobs.values()))
 
     def start(self, task: Task, holder: Holder) -> Job:
         """Begin a job, unless its holder has as many as are allowed."""
         if self._closing:
             raise Faulted(CLOSING)
-        for job in self._jobs.values():
-            if task.given.get("key") is not None and (job.who, job.line) == (holder.who, task.line):
-                return job  # the reply that told of it was lost
-        open_jobs = [job for job in self._jobs.values() if job.who == holder.who and job.ended is None]
+        known = self._retried(task) if task.given.get("key") is not None else None
+        if known is not None:
+            return known
+        open_jobs = [job for job in self._jobs.values() if job.who == holder.who and self._is_open(job)]
         if len(open_jobs) >= self._limits.jobs or not self._room():
             raise Faulted(TOO_OFTEN)
-        job = Job(new_name(), holder.who, holder.role, self._clock(), line=task.line)
+        job = Job(new_name(), holder.who, holder.role, self._clock(), name=task.name)
         tell = (lambda percent: setattr(job, "percent", percent)) if holder.role == "owner" else None
         self._jobs[job.id] = job
         job.work = asyncio.get_running_loop().create_task(self._run(job, replace(task, tell=tell)))
         return job
+
+    def _retried(self, task: Task) -> Job | None:
+        """The job of an equal attempt under the same key, whose reply was lost: one that runs, is done, or was stopped
+        after its charge. One that was refused is begun anew."""
+        for job in self._jobs.values():
+            error = self._state(job).get("error")
+            if job.name == task.name and (error is None or error["code"] == STOPPED.code):
+                return job
+        return None
+
+    def _is_open(self, job: Job) -> bool:
+        """Whether it runs as far as anybody can see: that it ended may depend on rows until the grid shows it."""
+        return bool(self._state(job)["state"] == "running")
 
     async def status(self, name: str, holder: Holder, stored: Callable[[str], Awaitable[bytes]]) -> bytes:
         """How a job stands, with its answer if it is done; `stored` reads an answer from the ledger."""
@@ -136,14 +146,14 @@ class Jobs:
         """A job of this holder; those of others do not exist."""
         job = self._jobs.get(name)
         if job is None or (job.who, job.role) != (holder.who, holder.role):
-            raise Faulted(NOT_FOUND)
+            raise Faulted(NO_JOB)
         return job
 
     def _room(self) -> bool:
         """Whether there is room for one more, after the oldest that ended was forgotten."""
         if len(self._jobs) < _MOST_KNOWN:
             return True
-        ended = next((job.id for job in self._jobs.values() if job.ended is not None), None)
+        ended = next((job.id for job in self._jobs.values() if not self._is_open(job)), None)
         return self._jobs.pop(ended, None) is not None if ended else False
 
 

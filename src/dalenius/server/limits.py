@@ -7,11 +7,13 @@ import resource
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from dalenius.errors import InvalidParameter
 from dalenius.server.faults import TOO_OFTEN, Faulted
 
 _MOST_KNOWN = 10_000
+_MOST = 2**62
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,8 @@ class Limits:
     """The owner's choice: requests a second and at once, jobs, what may wait and how long, and what work may take.
 
     `seconds` is for an answer, `quick_seconds` for what reads no data, `job_seconds` for jobs; whoever takes longer is
-    stopped. `memory` and `cpu_seconds` bound each worker process, if given.
+    stopped. A connection has `head_seconds` for the head of a request, `body_seconds` for its body and
+    `sending_seconds` to take on a reply that waits. `memory` and `cpu_seconds` bound each worker process, if given.
     """
 
     rate: float = 20
@@ -28,14 +31,29 @@ class Limits:
     jobs: int = 4
     waiting: int = 200
     waiting_seconds: float = 30
+    connections: int = 1000
+    connections_of_one: int = 200
+    head_seconds: float = 10
     body: int = 1_000_000
     body_seconds: float = 10
+    sending_seconds: float = 60
     seconds: float = 60
     quick_seconds: float = 15
     job_seconds: float = 3600
     closing_seconds: float = 60
     memory: int | None = None
     cpu_seconds: int | None = None
+
+    @property
+    def patience(self) -> float:
+        """How long a task waits for a worker: longer than questions under way may take, so that its turn comes."""
+        return max(self.waiting_seconds, self.seconds + self.quick_seconds)
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if not (value is None and part.default is None) and not 0 < value < _MOST:
+                raise InvalidParameter(part.name, value, allowed="a number above zero, and not infinity")
 
 
 class _Use:

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
+from dalenius.curator.names import PERSON
 from dalenius.server.faults import NOT_FOUND, TOO_LARGE, TOO_SLOW, Faulted, malformed
 from dalenius.server.limits import Limits
 from dalenius.server.routes import ARROW, Route
@@ -16,7 +17,7 @@ from dalenius.server.schemas import Schema, parsed, require
 _MOST_HEADERS, _LONGEST_HEADERS = 64, 16_384
 _KEY = re.compile(r"[ -~]{1,200}", re.ASCII)
 _WHOLE = re.compile(r"[0-9]{1,16}", re.ASCII)
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,62}", re.ASCII)
+_NOUGHT = re.compile(r"q=0(\.0*)?", re.ASCII)
 
 
 def token_of(request: Request) -> str:
@@ -37,8 +38,14 @@ async def given_of(request: Request, route: Route, limits: Limits) -> dict[str, 
     if route.takes_key:
         given["key"] = _key(request)
     if ARROW in route.media:
-        given["arrow"] = ARROW in request.headers.get("accept", "")
+        given["arrow"] = _accepts(request, ARROW)
     return given
+
+
+def _accepts(request: Request, media: str) -> bool:
+    """Whether a request asks for a form by its name; with `q=0` it asks not to have it."""
+    parts = [part.replace(" ", "").lower().split(";") for part in request.headers.get("accept", "").split(",")]
+    return any(kind == media and not any(_NOUGHT.fullmatch(word) for word in words) for kind, *words in parts)
 
 
 def _require_headers(request: Request) -> None:
@@ -50,7 +57,7 @@ def _require_headers(request: Request) -> None:
 def _names(request: Request) -> dict[str, str]:
     """The names that stand in the path. What cannot be a name is not there."""
     found = {name: str(value) for name, value in request.path_params.items()}
-    if not all(_PLAIN.fullmatch(value) for value in found.values()):
+    if not all(PERSON.fullmatch(value) for value in found.values()):
         raise Faulted(NOT_FOUND)
     return found
 

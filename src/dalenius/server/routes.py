@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dalenius.curator.tokens import ROLES, Role
+from dalenius.curator.tokens import MOST_DAYS, ROLES, Role
 from dalenius.server.schemas import (
     AMOUNT,
     ANY,
@@ -59,7 +59,7 @@ class Route:
     @property
     def takes_key(self) -> bool:
         """Whether an attempt may be named by an idempotency key."""
-        return self.lane in ("charged", "job")
+        return self.lane in ("charged", "job") or self.name == "replay"
 
 
 def _ask(*extra: str) -> Schema:
@@ -83,6 +83,7 @@ def _ask(*extra: str) -> Schema:
     return record(sql={"type": "string", "minLength": 1, "maxLength": MOST_SQL}, optional=optional)
 
 
+_DAYS = whole(1, MOST_DAYS)
 _SHARES, _AMOUNTS = mapping(FIGURE), mapping(AMOUNT)
 _BALANCE = mapping(record(share=FIGURE, amount=AMOUNT))
 _ANSWER: Schema = {
@@ -151,7 +152,11 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "replays", "GET", "/v1/replays", ASKERS, "The answers that can be had again, at no cost to anybody's privacy",
-        record(replays=array({"type": "object", "description": "receipt, asked, at, charged and versions of tables"})),
+        record(
+            replays=array({"type": "object", "description": "receipt, asked, at, charged and versions of tables"}),
+            next=_NEXT,
+        ),
+        query=_PAGE,
     ),
     Route(
         "replay", "POST", "/v1/replays/{id}", ASKERS, "One of them; it counts against quotas where the grant says so",
@@ -183,8 +188,8 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "token", "POST", "/admin/v1/tokens", OWNERS, "A new token, shown this once",
-        record(who=NAME, role=one_of(*ROLES), days=whole(1, 3650), token=TEXT), admin=True,
-        body=record(who=NAME, optional={"role": one_of(*ROLES), "days": whole(1, 3650)}),
+        record(who=NAME, role=one_of(*ROLES), days=_DAYS, token=TEXT), admin=True,
+        body=record(who=NAME, optional={"role": one_of(*ROLES), "days": _DAYS}),
     ),
     Route(
         "revoke_tokens", "DELETE", "/admin/v1/tokens/{who}", OWNERS, "End the tokens that somebody holds",

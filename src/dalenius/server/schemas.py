@@ -80,7 +80,8 @@ def require(value: Any, schema: Schema, name: str = "the body", *, depth: int = 
 def _require_any(value: Any, schemas: list[Schema], name: str, depth: int) -> None:
     fitting = [schema for schema in schemas if not schema or type(value) is _TYPES[schema["type"]]]
     if not fitting:
-        raise malformed(f"{name} must be " + " or ".join(_WORDS[schema["type"]] for schema in schemas))
+        words = dict.fromkeys(_WORDS[schema["type"]] for schema in schemas)
+        raise malformed(f"{name} must be " + (" or ".join(words) if len(words) > 1 else "left out or null"))
     require(value, fitting[0], name, depth=depth)
 
 

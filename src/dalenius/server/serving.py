@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import os
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import astuple, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -19,14 +20,16 @@ import uvicorn
 from dalenius.curator.folder.folder import opened
 from dalenius.curator.tokens import Tokens
 from dalenius.errors import DaleniusError, InvalidParameter
+from dalenius.server.addresses import is_loopback
 from dalenius.server.app import Front, application
+from dalenius.server.connections import Connection
 from dalenius.server.grid import Grid
 from dalenius.server.limits import Limits, confine
-from dalenius.server.logs import Log
-from dalenius.server.workers import Pool, WorkerGone, worker_command
+from dalenius.server.logs import OWNER_LOG, Log, keep_lost
+from dalenius.server.pool import Pool
+from dalenius.server.workers import Task, WorkerGone, worker_command
 
-_LEAST_WORKERS = 2
-_MOST_CONNECTIONS = 1000
+_LEAST_WORKERS, _MOST_WORKERS = 2, 1000
 _HEADER_BYTES = 32_768
 
 
@@ -50,6 +53,11 @@ class Serving:
     insecure: bool = False
 
     def __post_init__(self) -> None:
+        if self.workers is not None and not _LEAST_WORKERS <= self.workers <= _MOST_WORKERS:
+            allowed = f"{_LEAST_WORKERS} or more, so that one slow question does not stop the others"
+            raise InvalidParameter("workers", self.workers, allowed=allowed)
+        if not 0 <= self.port <= 65_535:
+            raise InvalidParameter("port", self.port, allowed="between 0, for any that is free, and 65535")
         if (self.certificate is None) != (self.key is None):
             raise InvalidParameter("certificate", self.certificate, allowed="given together with its key")
         if not (is_loopback(self.host) or self.certificate or self.insecure):
@@ -59,10 +67,12 @@ class Serving:
                 allowed="loopback, unless a certificate and a key for TLS are given",
                 hint="Whoever can read along would read tokens. With insecure=True something else has to prevent that.",
             )
+        if self.certificate and self.key:
+            _require_usable(self.certificate, self.key)
 
     @property
     def size(self) -> int:
-        """How many workers there are."""
+        """How many workers there are for questions; one more is kept for what is quick."""
         return self.workers or max(_LEAST_WORKERS, os.cpu_count() or 1)
 
     @property
@@ -111,8 +121,13 @@ async def opened_front(serving: Serving, log: Log) -> AsyncIterator[Front]:
     """The front process with its workers, while they are needed."""
     _, ledger = opened(serving.folder)
     limits = serving.limits
-    pool = Pool(serving.command, serving.size, waiting=limits.waiting, patience=limits.waiting_seconds)
-    long_pool = Pool(serving.command, serving.size, waiting=limits.waiting, kept=False)
+
+    def report(task: Task, reason: str) -> None:
+        keep_lost(serving.folder / OWNER_LOG, what=task.what, who=task.who, reason=reason)
+
+    start = partial(Pool, serving.command, waiting=limits.waiting, report=report)
+    pool = start(serving.size + 1, spare=1, patience=limits.patience)
+    long_pool = start(serving.size, kept=False)
     front = Front(Tokens(ledger), pool, long_pool, serving.grid, limits, log, serving.offers_admin)
     try:
         await pool.start()
@@ -127,7 +142,7 @@ def listening(serving: Serving) -> socket.socket:
     """A socket that listens."""
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
     try:
-        listener = socket.create_server((serving.host, serving.port), family=family, backlog=_MOST_CONNECTIONS)
+        listener = socket.create_server((serving.host, serving.port), family=family, backlog=serving.limits.connections)
         # Head and body leave in two parts; without this the second would wait for the client's word on the first.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
@@ -144,12 +159,16 @@ def address(serving: Serving, listener: socket.socket) -> str:
     return f"{scheme}://{host}:{listener.getsockname()[1]}"
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+def _require_usable(certificate: Path, key: Path) -> None:
+    """Refuse files that no TLS can be spoken with, before anything is started."""
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, password=lambda: "")
+    except (OSError, ValueError):
+        raise InvalidParameter(
+            "certificate",
+            str(certificate),
+            allowed="a file in PEM form that can be read, with a key that belongs to it and has no password",
+        ) from None
 
 
 class _Server(uvicorn.Server):
@@ -164,7 +183,7 @@ def _server(serving: Serving, front: Front) -> _Server:
     return _Server(
         uvicorn.Config(
             application(front),
-            http="h11",
+            http=partial(Connection, limits=serving.limits),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
             log_config=None,
@@ -172,7 +191,6 @@ def _server(serving: Serving, front: Front) -> _Server:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=int(serving.limits.closing_seconds),
             h11_max_incomplete_event_size=_HEADER_BYTES,
             ssl_certfile=serving.certificate,

@@ -1,11 +1,10 @@
-"""What a worker process does: it opens the folder, takes a task a line from its input and gives its reply in lines.
+"""What a worker process does: it opens the folder, takes a task a line from its input, and gives a line and a body.
 
 `python -m dalenius.server.worker FOLDER SETTINGS`, started by the server alone.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import queue
@@ -13,21 +12,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from dalenius.curator.databases import open as opened
-from dalenius.curator.log import Failure
 from dalenius.errors import DaleniusError, LedgerRefused
 from dalenius.server.asks import Desk
-from dalenius.server.faults import fault_of
+from dalenius.server.faults import Faulted, fault_of
 from dalenius.server.grid import Grid
 from dalenius.server.limits import confine
+from dalenius.server.logs import OWNER_LOG, keep
 
-OWNER_LOG = "owner.log"
-"""The file of the folder that says why paid work failed."""
-_LONGEST_LOG = 10_000_000
 _IDLE_SECONDS = 0.25
 _TELL_EVERY = 0.5
 
@@ -44,18 +39,10 @@ def main(folder: str, settings: str) -> int:
         return 3
     database.log.listen(lambda failure: keep(Path(folder) / OWNER_LOG, failure))
     desk, tasks = Desk(database, Grid(*chosen["grid"])), _tasks()
+    desk.warm_up()
     _send(out, {"ready": True})
     while True:  # it ends with its input, see below
         _reply(out, desk, _next(tasks, desk))
-
-
-def keep(path: Path, failure: Failure) -> None:
-    """Append to the owner's log, a file that only the owner can read: it may quote rows. An old one makes room."""
-    if path.exists() and path.stat().st_size > _LONGEST_LOG:
-        path.replace(path.with_suffix(".old"))
-    facts = {**asdict(failure), "at": failure.at.isoformat()}
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as file:
-        file.write(json.dumps(facts) + "\n")
 
 
 def _own_output() -> BinaryIO:
@@ -96,17 +83,15 @@ def _next(tasks: queue.SimpleQueue[bytes], desk: Desk) -> dict[str, Any]:
 
 
 def _reply(out: BinaryIO, desk: Desk, task: dict[str, Any]) -> None:
-    charging = task["what"] == "run"
+    """Do a task, and send the number of the task, facts and the length of the body, and then the body."""
     try:
         reply = desk.do(task["what"], task["who"], task["role"], task["given"], tell=_teller(out, task))
-        binary = isinstance(reply.body, bytes)
-        body = base64.b64encode(reply.body).decode() if isinstance(reply.body, bytes) else reply.body
-        _send(out, {**reply.facts, "binary": binary}, body)
+        head, body = reply.facts, reply.body if isinstance(reply.body, bytes) else reply.body.encode()
     except BaseException as error:
-        fault = fault_of(error, charging=charging)
-        if not isinstance(error, DaleniusError):
+        if not isinstance(error, DaleniusError | Faulted):
             desk.note(task["who"], error)
-        _send(out, fault.facts)
+        head, body = fault_of(error, charging=task["what"] == "run").facts, b""
+    _send(out, {**head, "number": task["number"], "length": len(body)}, body)
 
 
 def _teller(out: BinaryIO, task: dict[str, Any]) -> Callable[[float | None], object] | None:
@@ -119,14 +104,14 @@ def _teller(out: BinaryIO, task: dict[str, Any]) -> Callable[[float | None], obj
         nonlocal last
         if percent is not None and time.monotonic() - last >= _TELL_EVERY:
             last = time.monotonic()
-            _send(out, {"percent": percent})
+            _send(out, {"number": task["number"], "percent": percent})
 
     return tell
 
 
-def _send(out: BinaryIO, head: dict[str, Any], body: str | None = None) -> None:
+def _send(out: BinaryIO, head: dict[str, Any], body: bytes = b"") -> None:
     try:
-        out.write(json.dumps(head).encode() + b"\n" + (b"" if body is None else body.encode() + b"\n"))
+        out.write(json.dumps(head).encode() + b"\n" + body)
         out.flush()
     except BrokenPipeError:
         os._exit(0)

@@ -34,11 +34,18 @@ def test_where_nothing_stands_out_of_the_noise_nothing_is_suggested(counts: dict
 
 @pytest.mark.parametrize(
     ("low", "high", "bounds"),
-    [(1, 95, (0, 100)), (60, 240, (0, 500)), (200, 240, (200, 500)), (-95, -1, (-100, 0)), (-3, 7, (-5, 10))],
+    [(1, 95, (0, 200)), (60, 240, (0, 1000)), (200, 240, (100, 1000)), (-95, -1, (-200, 0)), (-3, 7, (-10, 20))],
 )
 def test_bounds_are_numbers_that_people_would_choose(low: int, high: int, bounds: tuple[int, int]) -> None:
     counts = {place(value): 1000 for value in range(low, high + 1)}
     assert around(EDGES, counts, Fraction(40)) == tuple(map(Decimal, bounds))
+
+
+def test_a_value_that_few_have_lies_inside_as_well_if_it_is_one_edge_away() -> None:
+    counts = {place(value): 1000 for value in range(20, 90)} | {place(104): 2}
+    found = around(EDGES, counts, Fraction(40))
+    assert found is not None
+    assert found[1] >= 104
 
 
 def test_the_question_names_the_table_and_the_column_and_nothing_of_a_file() -> None:

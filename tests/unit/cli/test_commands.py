@@ -6,12 +6,15 @@ import csv
 import io
 import shutil
 import sqlite3
+import tomllib
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from command_line import Done, run
+from dalenius.cli.commands import questions
 
 COUNT = "SELECT city, COUNT(*) AS visits FROM visits GROUP BY city"
 CITIES = ("Oslo", "Bergen", "Tromsø")
@@ -66,10 +69,10 @@ def clinic(copied: Path) -> Path:
     return copied / "clinic"
 
 
-def proposed(folder: Path, data: Path, *more: object) -> Done:
+def proposed(folder: Path, data: Path, *more: object, given: str = "", person: bool = False) -> Done:
     types = ("--type", "age=Int", "--type", "city=Category", "--type", "cost=Real", "--type", "note=Text")
     terms = ("--population", "patients", "--unit", "patient-id", "--most-rows", 3, "--most-groups", 3)
-    return run("add-table", folder, "visits", data, *terms, *types, *more)
+    return run("add-table", folder, "visits", data, *terms, *types, *more, given=given, person=person)
 
 
 def fill_in(folder: Path) -> None:
@@ -122,7 +125,8 @@ def test_suggested_bounds_are_charged_and_friendly_and_only_proposed(empty: Path
     text = (empty / "catalog.toml").read_text(encoding="utf-8")
     assert "estimated from noisy counts" in text
     assert "provisional" not in text
-    assert "lower = 0, upper = 100" in text
+    assert "lower = 0, upper = 200" in text
+    assert done.json["bounds"]["age"] == ["0", "200"]
     assert "tables.visits.columns.city.values" in done.json["missing"]
     assert "tables.visits.columns.age.lower" not in done.json["missing"]
     spent = run("ledger", empty, "--json").json
@@ -302,7 +306,7 @@ def test_the_ledger_is_shown_and_verified(clinic: Path) -> None:
     run("ask", clinic, COUNT, "--epsilon", "0.5", "--as", "ana")
     shown = run("ledger", clinic).out
     assert "patients / ana" in shown
-    assert "1 charges in all" in shown
+    assert "1 charge in all" in shown
     verified = run("ledger", clinic, "verify", "--json")
     assert verified.code == 0
     assert verified.json["sound"]
@@ -360,3 +364,255 @@ def test_the_registry_and_the_card_can_be_published(clinic: Path, tmp_path: Path
     assert "replayed" in run("replays", clinic, receipt, "--as", "ana").out
     assert run("replays", clinic, "nothing").code == 2
     assert CANARY not in (tmp_path / "registry.html").read_text(encoding="utf-8")
+
+
+# ---- what a newcomer stumbled over
+
+
+def test_a_person_sees_what_bounds_cost_and_may_decline(empty: Path, data: Path) -> None:
+    words = ("--suggest-bounds", "--epsilon", "2")
+    declined = proposed(empty, data, *words, person=True, given="n\n")
+    assert declined.code == 2
+    assert "of patients (epsilon = 2)" in declined.err
+    assert run("ledger", empty, "--json").json["charges"] == []
+    assert "visits" not in (empty / "catalog.toml").read_text()
+    agreed = proposed(empty, data, *words, person=True, given="y\n")
+    assert "age: lower = 0, upper = 200" in agreed.out
+    text = (empty / "catalog.toml").read_text()
+    whole = next(line for line in agreed.out.splitlines() if "charged" in line).split("charged ")[1].split("%")[0]
+    assert text.count("estimated from noisy counts") == 2
+    assert f"charged {whole}%" not in text  # each column says what it cost itself
+
+
+def test_where_no_count_stands_out_the_owner_is_told_that_it_was_charged(empty: Path, data: Path) -> None:
+    done = proposed(empty, data, "--suggest-bounds", "--epsilon", "0.001")
+    assert "age: no count stood out of the noise; this was charged all the same" in done.out
+    assert len(run("ledger", empty, "--json").json["charges"]) == 2
+
+
+def test_options_that_contradict_a_declaration_are_refused(clinic: Path, data: Path) -> None:
+    for option, value, declared in (
+        ("--most-rows", 5, "3, as visits is declared"),
+        ("--population", "staff", "patients"),
+        ("--unit", "city", "patient_id"),
+        ("--type", "age=Real", "age=Int"),
+        ("--rename", "age=cost", "age=age"),
+        ("--nulls", "NA", "[]"),
+    ):
+        done = run("add-table", clinic, "visits", data, option, value)
+        assert done.code == 2, option
+        assert declared in done.err
+        assert "catalog.toml" in done.err
+    for flag in ("--public", "--suggest-bounds"):
+        assert run("add-table", clinic, "visits", data, flag).code == 2
+    assert proposed(clinic, data, "--rename", "patient_id=patient-id").code == 0
+
+
+def test_a_unit_that_the_file_has_not_is_refused_with_the_columns_that_it_has(empty: Path, data: Path) -> None:
+    for unit in ("pid", "pid -> others.id"):
+        done = run("add-table", empty, "visits", data, "--unit", unit)
+        assert done.code == 2
+        assert "patient-id, age, city, cost, note" in done.err
+    assert "visits" not in (empty / "catalog.toml").read_text()
+
+
+def test_a_draft_says_of_every_column_whether_values_may_be_missing(empty: Path, data: Path) -> None:
+    assert "nullable" in proposed(empty, data).out
+    columns = tomllib.loads((empty / "catalog.toml").read_text())["tables"]["visits"]["columns"]
+    assert {name: facts["nullable"] for name, facts in columns.items()} == {
+        "age": False, "city": True, "cost": False, "note": True}  # fmt: skip
+
+
+def test_names_and_words_for_no_value_are_written_into_the_catalog(empty: Path, data: Path) -> None:
+    done = proposed(empty, data, "--rename", "person=patient-id", "--nulls", "NA", "--nulls", "-")
+    assert done.code == 0, done.err
+    table = tomllib.loads((empty / "catalog.toml").read_text())["tables"]["visits"]
+    assert (table["unit"], table["rename"], table["nulls"]) == ("person", {"person": "patient-id"}, ["NA", "-"])
+    assert run("add-table", empty, "other", data, "--rename", "person=pid").code == 2
+    assert run("add-table", empty, "other", data, "--rename", "age=city").code == 2
+
+
+def test_an_import_says_its_version_and_what_became_of_odd_values(clinic: Path, data: Path) -> None:
+    done = run("update-table", clinic, "visits", data)
+    assert "version 2" in done.out
+    assert "became NULL" in done.out
+
+
+def test_a_table_is_removed_and_its_spending_stays(clinic: Path) -> None:
+    run("ask", clinic, COUNT, "--epsilon", "0.5")
+    spent = run("ledger", clinic, "verify", "--json").json["spent"]["patients"]
+    assert run("remove-table", clinic, "visits", person=True, given="n\n").code == 2
+    assert run("remove-table", clinic, "visits").code == 0
+    assert run("tables", clinic, "--json").json["tables"] == {}
+    assert run("ledger", clinic, "verify", "--json").json["spent"]["patients"] == spent
+    assert run("remove-table", clinic, "visits").code == 2
+
+
+@pytest.mark.parametrize("option", ["--plot", "--arrow"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_charge(clinic: Path, option: str) -> None:
+    names = {"--plot": ("b.jpg", "none/b.svg"), "--arrow": ("none/b.arrow", ".")}[option]
+    for name in names:
+        done = run("ask", clinic, COUNT, "--epsilon", "0.2", option, clinic / name)
+        assert (done.code, done.out) == (2, "")
+        assert "nothing was run or charged" in done.err
+    assert run("ledger", clinic, "--json").json["charges"] == []
+
+
+def test_an_answer_that_was_paid_for_is_shown_also_where_its_file_fails(
+    clinic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "a.arrow")
+
+    monkeypatch.setattr(questions, "_write_arrow", full)
+    done = run("ask", clinic, COUNT, "--epsilon", "0.2", "--arrow", tmp_path / "a.arrow")
+    assert done.code == 4
+    assert "visits ±" in done.out
+    assert "nothing was" not in done.err
+    receipt = run("ledger", clinic, "--json").json["charges"][0]["receipt"]
+    assert f"dalenius replays {clinic} {receipt}" in done.err
+
+
+def test_terms_of_a_study_stay_until_they_are_taken_back(clinic: Path) -> None:
+    declared = ("study", clinic, "sleep", "--population", "patients", "--json", "--share")
+    terms = {"reserve": "10%", "end": "2099-01-01", "purpose": "sleep of nurses"}
+    run(*declared, "20%", *(word for name, value in terms.items() for word in (f"--{name}", value)))
+    again = run(*declared, "30%").json
+    assert again["share"] == "30%"
+    assert {name: again[name] for name in terms} == terms
+    assert run(*declared, "30%", "--reserve", "none").json["reserve"] is None
+    assert "until 2099-01-01; for sleep of nurses" in run(*(word for word in declared if word != "--json"), "30%").out
+
+
+def test_the_ledger_says_who_spent_what_for_which_question_also_of_the_revoked(clinic: Path) -> None:
+    run("ask", clinic, COUNT, "--epsilon", "0.5", "--as", "ana")
+    run("revoke", clinic, "ana")
+    shown = run("ledger", clinic).out
+    assert "patients / ana (revoked)" in shown
+    assert "SELECT city, COUNT(*)" in shown
+    facts = run("ledger", clinic, "--json").json
+    ana = next(each for each in facts["accounts"] if each["account"] == "patients / ana")
+    (charge,) = facts["charges"]
+    assert ana["state"] == "revoked"
+    assert Fraction(ana["spent"]) == Fraction(charge["charges"][0]["share"]) > 0
+    assert charge["asked"] == COUNT
+
+
+def test_what_was_taken_over_from_a_lost_copy_is_shown_as_such(clinic: Path, tmp_path: Path) -> None:
+    shutil.copytree(clinic, tmp_path / "backup")
+    run("ask", clinic, COUNT, "--epsilon", "1", "--as", "ana")
+    shutil.rmtree(clinic)
+    shutil.copytree(tmp_path / "backup", clinic)
+    assert run("ledger", clinic, "reconcile", "--yes").code == 0
+    assert "taken over from a lost copy" in run("ledger", clinic).out
+    (charge,) = run("ledger", clinic, "--json").json["charges"]
+    assert charge["receipt"] is None
+
+
+def test_grants_and_holders_of_tokens_are_listed_without_a_token(clinic: Path) -> None:
+    token = run("token", clinic, "ana").out.strip()
+    run("grant", clinic, "bo", "--tables", "visits", "--rate", "2/3600", "--until", "2099-01-01")
+    done = run("grants", clinic)
+    assert "ana may ask about visits; up to 50% of the budget of patients." in done.out
+    assert "bo may ask about visits; up to 100% of the budget of patients; 2/3600" in done.out
+    assert "ana holds a token as analyst until" in done.out
+    assert token not in done.out
+    facts = run("grants", clinic, "--json").json
+    assert facts["grants"][0]["shares"] == {"patients": "1/2"}
+    assert set(facts["tokens"][0]) == {"who", "role", "expires"}
+    assert run("revoke", clinic, "ana", "--tokens-only").code == 0
+    after = run("grants", clinic, "--json").json
+    assert after == {"grants": facts["grants"], "tokens": []}
+
+
+def test_a_token_goes_into_a_new_file_that_nobody_else_reads(clinic: Path, tmp_path: Path) -> None:
+    out = tmp_path / "ana.token"
+    done = run("token", clinic, "ana", "--out", out)
+    assert done.code == 0, done.err
+    assert out.stat().st_mode & 0o777 == 0o600
+    token = out.read_text().strip()
+    assert token.startswith("dal_")
+    assert token not in done.out + done.err
+    assert run("token", clinic, "ana", "--out", out).code == 2
+    assert out.read_text().strip() == token
+    assert len(run("grants", clinic, "--json").json["tokens"]) == 1  # none was issued for nothing
+
+
+def test_a_token_for_somebody_without_a_grant_warns(clinic: Path) -> None:
+    assert "nothing is granted to zoe" in run("token", clinic, "zoe").err
+    assert "nothing is granted" not in run("token", clinic, "ana").err
+    assert "nothing is granted" not in run("token", clinic, "eva", "--role", "auditor").err
+
+
+def test_a_population_is_cut_into_blocks_once(clinic: Path, tmp_path: Path) -> None:
+    rows = "\n".join(f"{n},{n % 2}" for n in range(50))
+    (tmp_path / "sites.csv").write_text(f"patient_id,site\n{rows}\n")
+    declared = ("--population", "patients", "--unit", "patient_id", "--most-rows", 1, "--most-groups", 1)
+    run("add-table", clinic, "sites", tmp_path / "sites.csv", *declared, "--type", "site=Int")
+    catalog = clinic / "catalog.toml"
+    catalog.write_text(catalog.read_text().replace('lower = "?", upper = "?"', "lower = 0, upper = 9"))
+    assert run("update-table", clinic, "sites", tmp_path / "sites.csv").code == 0
+    cut = ("partition", clinic, "sites.site")
+    assert run(*cut, "north").code == 2
+    assert run(*cut, 0, 1, person=True, given="n\n").code == 2
+    assert run(*cut, 0, 1).code == 0
+    assert run(*cut, 0, 2).code == 2
+    inside = run("cost", clinic, "SELECT COUNT(*) AS n FROM sites WHERE site = 0", "--share", "1%").out
+    assert "inside the block" in inside
+
+
+def test_the_card_of_a_study_is_shown(clinic: Path) -> None:
+    run("study", clinic, "sleep", "--population", "patients", "--share", "20%")
+    assert "Study sleep" in run("study-card", clinic, "sleep").out
+    assert run("study-card", clinic, "sleep", "--json").json["releases"] == []
+    assert run("study-card", clinic, "nothing").code == 2
+
+
+@pytest.mark.parametrize("command", ["ledger", "grants", "init"])
+def test_what_works_on_a_folder_alone_says_so(command: str) -> None:
+    done = run(command, "http://127.0.0.1:9")
+    assert done.code == 2
+    assert "does not work over a server" in done.err
+
+
+def test_an_address_without_its_beginning_is_told_apart_from_a_folder() -> None:
+    done = run("ask", "localhost:8771", COUNT, "--epsilon", "1")
+    assert done.code == 2
+    assert "write http://localhost:8771" in done.err
+
+
+def test_a_budget_that_promises_little_wants_a_yes(clinic: Path, tmp_path: Path) -> None:
+    for number, terms in enumerate((("--epsilon", 30), ("--epsilon", 1, "--delta", "0.5"))):
+        folder = tmp_path / f"weak{number}"
+        words = ("init", folder, "--population", "people", *terms)
+        for done in (run(*words), run(*words, person=True, given="n\n")):
+            assert done.code == 2
+            assert "never changes" in done.err
+            assert not folder.exists()
+        assert run(*words, person=True, given="y\n").code == 0
+        assert run("add-population", clinic, f"weak{number}", *terms).code == 2
+        assert run("add-population", clinic, f"weak{number}", *terms, "--yes").code == 0
+    assert run("init", tmp_path / "fine", "--population", "people", "--epsilon", 10, "--delta", "1e-5").code == 0
+
+
+def test_an_error_has_a_ceiling(clinic: Path) -> None:
+    asked = ("ask", clinic, COUNT, "--error", "60 at 95%", "--at-most")
+    dear = run(*asked, "0.001%")
+    assert dear.code == 2
+    assert "% of patients" in dear.err
+    assert run("ledger", clinic, "--json").json["charges"] == []
+    assert run(*asked, "90%").code == 0
+
+
+def test_half_a_contribution_bound_is_told_which_option_is_missing(clinic: Path) -> None:
+    for given, missing in (("--most-rows", "--most-groups"), ("--most-groups", "--most-rows")):
+        done = run("cost", clinic, COUNT, "--share", "1%", given, 2)
+        assert done.code == 2
+        assert done.err.startswith(f"dalenius: {missing} ")
+
+
+def test_a_price_that_is_too_high_says_what_is_left_and_what_n_is(clinic: Path) -> None:
+    asked = ("cost", clinic, "SELECT AVG(age) AS age FROM visits", "--as", "ana", "--share")
+    assert "more than is left, which is 50%" in run(*asked, "60%").out
+    assert "--size N" in run(*asked, "1%").out
+    assert "--size N" not in run(*asked, "1%", "--size", "100").out

@@ -39,7 +39,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def url(clinic: Path) -> Iterator[str]:
     """The address of a server, which ends well when it is told to."""
-    words = [sys.executable, "-m", "dalenius", "serve", str(clinic), "--port", "0", "--workers", "1"]
+    words = [sys.executable, "-m", "dalenius", "serve", str(clinic), "--port", "0", "--workers", "2"]
     log = clinic.parent / "log"
     with subprocess.Popen([*words, "--log", str(log)], stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
@@ -65,6 +65,13 @@ def test_the_same_words_work_against_a_server(clinic: Path, url: str, monkeypatc
     assert run("ask", url, COUNT, "--epsilon", "0.9", *token).code == 3
     assert run("ask", url, "SELECT * FROM visits", "--epsilon", "0.1", *token).code == 2
     assert run("explain", url, COUNT, *token).code == 0
+    registry = run("registry", url, *token, "--csv")
+    assert (registry.code, registry.out) == (0, run("registry", clinic, "--csv").out)
+    receipt = bought["answer"]["receipt"]
+    assert run("replays", url, receipt, *token, "--json").json["answer"] == bought["answer"]
+    listed = run("replays", url, *token, "--json").json
+    assert [each["receipt"] for each in listed["replays"]] == [receipt]
+    assert run("card", url, receipt, *token).out == run("card", clinic, receipt).out
     assert run("rehearse", url, COUNT, *token).code == 0
     monkeypatch.setenv("DALENIUS_TOKEN", os.fspath((clinic.parent / "token").read_text()))
     assert run("tables", url).code == 0
@@ -91,3 +98,24 @@ def test_serve_refuses_what_it_cannot_do_safely(clinic: Path, tmp_path: Path) ->
     assert run("serve", clinic, "--admin", "--no-admin").code == 2
     assert run("serve", tmp_path).code == 2
     assert run("serve", clinic, "--step", "0").code == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--workers", "-3"),
+        ("--workers", "1"),
+        ("--seconds", "nan"),
+        ("--seconds", "0"),
+        ("--step", "nan"),
+        ("--port", "99999"),
+        ("--certificate", "none.pem", "--key", "none.pem"),
+        ("--log", "no/such/folder/log"),
+    ],
+    ids=" ".join,
+)
+def test_serve_says_which_of_its_options_cannot_be(clinic: Path, wrong: tuple[str, ...]) -> None:
+    refused = run("serve", clinic, *wrong)
+    assert refused.code == 2
+    assert "unexpected" not in refused.err
+    assert wrong[0].removeprefix("--") in refused.err or wrong[1] in refused.err or "grid" in refused.err

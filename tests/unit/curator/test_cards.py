@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_a_card_says_who_is_protected_how_at_which_price_and_whom_one_must_trust
     assert "central curator" in card.trust
     assert card.receipt == answer.receipt
     assert card.asked == answer.asked == BY_CITY
-    assert "at most 3 rows in each of 1 groups" in card.contribution
+    assert "at most 3 rows in 1 group;" in card.contribution
     assert [(source.table, source.version) for source in card.sources] == [("visits", "1")]
     assert "cost" in card.bounds[0]
     assert len(card.steps) == 3
@@ -201,3 +202,14 @@ def test_texts_never_become_markup() -> None:
 def test_a_question_inside_a_card_cannot_leave_its_fence() -> None:
     shown = card_of(clinic(), "SELECT COUNT(*) AS n FROM visits WHERE icd = '```'").to_markdown()
     assert "````sql\nSELECT" in shown
+
+
+def test_a_card_has_one_form_for_deltas_and_no_row_numbers() -> None:
+    db = create()
+    db.add_population("patients", budget=Budget(epsilon=3, delta="1e-10"))
+    add_visits(db, "visits")
+    text = card_of(db).to_markdown()
+    assert "delta = 1e-11" in text  # the cap on events
+    assert "delta = 0.0000" not in text.split("Of several at once")[0]
+    assert not re.search(r"\bS\d+\.\d+", text)
+    assert "Theorem" in text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dalenius.accounting.budget import Budget
-from dalenius.curator.catalog import Catalog, Draft
+from dalenius.curator.catalog import Catalog, Draft, Study
 from dalenius.curator.ledger.accounts import Account, Rate
 from dalenius.curator.names import as_share
 from dalenius.errors import InvalidParameter
@@ -18,6 +18,7 @@ from dalenius.query.tables import EachRow, Most, UnitColumn, Via
 from dalenius.query.types import Category, Choice, Date, Days, Int, Moments, Number, Real, Text, Timestamp
 
 MOST = Most(rows=20, groups=5)
+FLU = Study("flu", "patients", Fraction(1, 2))
 
 
 def clinic(**changes: Any) -> Catalog:
@@ -188,8 +189,6 @@ def test_rows_as_units_stand_alone() -> None:
 
 def test_tables_of_the_same_people_share_their_budget() -> None:
     catalog = added(added(clinic()), "copy")
-    catalog = catalog.with_version(replace(catalog.table("visits"), version=2))
-    assert catalog.table("visits").version == 2
     protections = [catalog.table(name).protection for name in ("visits", "copy")]
     assert {protection.population for protection in protections if protection} == {"patients"}
     assert list(catalog.populations) == ["patients"]
@@ -233,6 +232,37 @@ def test_granting_again_keeps_the_terms_that_are_not_mentioned() -> None:
     assert grant.shares == (("patients", Fraction(1, 4)),)
     new = again.without_grant("ana").with_grant("ana", tables=["visits"], share=None).grants["ana"]
     assert (new.most_epsilon, new.rate, new.shares) == (None, None, (("patients", Fraction(1)),))
+
+
+def test_names_of_people_and_studies_differ_by_more_than_capital_letters() -> None:
+    catalog = added(clinic()).with_grant("ana", tables=["visits"], share=None).with_study(FLU)
+    for wrong in (
+        lambda: catalog.with_grant("Ana", tables=["visits"], share=None),
+        lambda: catalog.with_study(replace(FLU, name="Flu")),
+    ):
+        with pytest.raises(InvalidParameter, match="capital letters"):
+            wrong()
+    assert catalog.with_grant("ana", tables=["visits"], share=Fraction(1, 2)).with_study(FLU)
+
+
+def test_a_study_stays_with_its_people_while_somebody_asks_inside_it() -> None:
+    catalog = added(clinic()).with_population("staff", budget=Budget(1), neighbours="add_remove").with_study(FLU)
+    granted = catalog.with_grant("ana", tables=["visits"], share=None, study="flu")
+    with pytest.raises(InvalidParameter, match="patients, as long as ana"):
+        granted.with_study(replace(FLU, population="staff"))
+    assert granted.with_study(replace(FLU, share=Fraction(1, 3))).studies["flu"].share == Fraction(1, 3)
+    assert granted.without_grant("ana").with_study(replace(FLU, population="staff"))
+
+
+def test_studies_hold_no_more_than_there_is() -> None:
+    held = replace(FLU, share=Fraction(4, 5), reserve=Fraction(4, 5))
+    catalog = clinic().with_study(held)
+    with pytest.raises(InvalidParameter, match="at most 20%"):
+        catalog.with_study(replace(held, name="cold"))
+    assert catalog.with_study(held).with_study(replace(held, name="cold", reserve=Fraction(1, 5)))
+    assert catalog.with_study(replace(held, reserve=None)).with_study(replace(held, name="cold"))
+    other = catalog.with_population("staff", budget=Budget(1), neighbours="add_remove")
+    assert other.with_study(replace(held, name="cold", population="staff"))
 
 
 def test_only_what_was_granted_is_revoked() -> None:

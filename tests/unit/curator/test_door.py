@@ -17,6 +17,7 @@ from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
 from dalenius.curator.answers.encoding import encoded
 from dalenius.curator.door import Door, Payer, allowance, measured
+from dalenius.curator.ledger import ledger as ledgers
 from dalenius.curator.ledger.accounts import Account, Rate, Terms
 from dalenius.curator.ledger.ledger import Ledger, new_name, prepare
 from dalenius.curator.ledger.stores import SQLiteStore
@@ -335,6 +336,23 @@ def test_a_key_belongs_to_one_question_of_one_asker() -> None:
         world.ask(key="k", question="another")  # although its answer could be replayed
     world.ask(key="k", who="ben", question="a third")
     assert draws(world) == 3
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, "a\nb", 5, b"x", "\ud800", ("a",), ["l"]])
+def test_a_key_that_cannot_be_kept_is_refused_before_anything_is_done(key: Any) -> None:
+    world = World()
+    with pytest.raises(InvalidParameter, match="key is .* a printable text of 1 to 200 characters"):
+        world.ask(key=key)
+    assert world.events == []
+
+
+def test_an_answer_that_is_too_long_for_the_ledger_stops_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledgers, "MOST_BYTES", 10)
+    world = World()
+    with pytest.raises(WorkStopped):
+        world.ask()
+    monkeypatch.undo()
+    world.ask(question="another")
 
 
 def test_twenty_threads_with_one_key_get_one_draw() -> None:

@@ -24,7 +24,7 @@ HAND_WRITTEN = """\
 # ours; do not touch
 [database]
 format = 1
-ledger = "abc"   # its name
+ledger = "00112233445566778899aabbccddeeff"   # its name
 
 
 [populations.patients]   # everybody who came since 2020
@@ -55,7 +55,7 @@ VISITS = {"population": "patients", "unit": "patient_id", "most": Most(rows=1, g
 @pytest.fixture
 def file(tmp_path: Path) -> CatalogFile:
     found = CatalogFile(tmp_path)
-    found.begin("abc")
+    found.begin("ab" * 16)
     return found
 
 
@@ -71,7 +71,7 @@ def by_hand(file: CatalogFile) -> Catalog:
 @settings(max_examples=settings.default.max_examples // 3)
 def test_every_declaration_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, made: Catalog) -> None:
     file = CatalogFile(tmp_path_factory.mktemp("folder"))
-    file.begin("abc")
+    file.begin("ab" * 16)
     file.write(Catalog(), made)
     assert file.read().catalog == made
     assert file.read().ledger == "abc"
@@ -83,7 +83,7 @@ def test_any_catalog_is_changed_into_any_other(
     tmp_path_factory: pytest.TempPathFactory, first: Catalog, second: Catalog
 ) -> None:
     file = CatalogFile(tmp_path_factory.mktemp("folder"))
-    file.begin("abc")
+    file.begin("ab" * 16)
     for before, after in ((Catalog(), first), (first, second), (second, Catalog())):
         file.write(before, after)
         assert file.read().catalog == after
@@ -178,6 +178,7 @@ MISTAKES = {
     "[grants]": ("[grant]", "catalog.toml.*grant"),
     "format = 1": ("format = 2", "format.*line 3"),
     "ledger =": ("leger =", "database"),
+    '"00112233': ('"../../33', "(?s)ledger.*line 4.*32 hexadecimal digits"),
     'unit = "patient_id"': ('unit = "a b"', "tables.visits"),
     "delta = 1e-9": ("delta = 2", "populations.patients"),
     '"Oslo",': ("7,", "tables.visits.columns.city"),

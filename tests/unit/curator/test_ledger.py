@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import multiprocessing
+import sqlite3
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalenius.curator.ledger.accounts import Account, Charge, Rate, Terms
+from dalenius.curator.ledger import ledger as ledgers
+from dalenius.curator.ledger.accounts import MOST, Account, Charge, Rate, Terms
 from dalenius.curator.ledger.checking import examined
 from dalenius.curator.ledger.ledger import Ledger
 from dalenius.errors import AccessDenied, BudgetExceeded, InvalidParameter, TooOften
@@ -220,8 +222,47 @@ def test_nobody_is_charged_more_often_than_the_rate(ledger: Ledger, clock: Clock
         except TooOften:
             pass
         clock.forward(1)
-    assert charged == [0, 1, 2, 10, 11, 12, 20, 21, 22]
+    assert charged == [0, 1, 2, 11, 12, 13, 22, 23, 24]
     charge(ledger, "ben", 1, rate=rate)  # another asker
+
+
+def test_a_rate_holds_at_the_edge_of_a_second(ledger: Ledger, clock: Clock) -> None:
+    clock.forward(0.95)
+    charge(ledger, "ana", 1, rate=Rate(1, seconds=1))
+    for _ in range(10):
+        clock.forward(0.1)
+        with pytest.raises(TooOften):
+            charge(ledger, "ana", 1, rate=Rate(1, seconds=1))
+    clock.forward(1)
+    charge(ledger, "ana", 1, rate=Rate(1, seconds=1))
+
+
+@pytest.mark.parametrize("number", [0, -3, 10**30, float("nan"), 1.5, "a", True, None])
+def test_a_rate_is_made_of_whole_numbers_that_every_store_can_compare(number: Any) -> None:
+    for count, seconds in ((number, 1), (1, number)):
+        with pytest.raises(InvalidParameter, match="nothing was run or charged"):
+            Rate(count, seconds)
+
+
+def test_the_largest_rate_stops_nobody(ledger: Ledger) -> None:
+    charge(ledger, "ana", 1, rate=Rate(MOST, seconds=MOST))
+    charge(ledger, "ana", 1)
+
+
+def test_an_answer_that_is_too_long_is_refused_and_nothing_else_is(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledgers, "MOST_BYTES", 8)
+    first, second = charge(ledger, "ana", 1), charge(ledger, "ana", 1)
+    with pytest.raises(InvalidParameter, match="too long"):
+        ledger.store(first, "ä" * 5)
+    ledger.store(second, "ä" * 4)
+    assert (ledger.answer(first.id), ledger.answer(second.id)) == (None, "ä" * 4)
+
+
+def test_the_longest_answer_that_is_kept_fits_into_sqlite() -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        assert connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) / 2 > ledgers.MOST_BYTES
 
 
 def test_a_clock_that_is_set_back_makes_no_entry_older_than_the_one_before(ledger: Ledger, clock: Clock) -> None:
@@ -284,6 +325,28 @@ def test_a_replay_is_charged_to_the_quotas_alone(ledger: Ledger) -> None:
     assert [ledger.spent(account).divergence for account in (ANA, BEN, PATIENTS)] == [20, 20, 20]
     with pytest.raises(BudgetExceeded):
         ledger.read(receipt, [Charge(ANA, units(31))], who="ana")
+
+
+def test_a_retry_of_a_replay_with_the_same_key_is_charged_once(ledger: Ledger) -> None:
+    first, second = charge(ledger, "ben", 1), charge(ledger, "ben", 1)
+    spent = []
+    for receipt, key in ((first, "a"), (first, "a"), (second, "a"), (first, "b"), (first, None), (first, None)):
+        ledger.read(receipt, [Charge(ANA, units(1))], who="ana", key=key)
+        spent.append(ledger.spent(ANA).divergence)
+    assert spent == [1, 1, 2, 3, 4, 5]
+    ledger.read(first, [Charge(BEN, units(1))], who="ben", key="a")
+    assert ledger.spent(BEN).divergence == 3
+    assert ledger.check().sound
+
+
+def test_charges_are_listed_some_at_a_time_with_whether_they_have_an_answer(ledger: Ledger) -> None:
+    made = [charge(ledger, who, 1) for who in ("ana", "ben", "ana", "ana")]
+    ledger.store(made[2], "{}")
+    assert ledger.count() == 4
+    found = [(entry.facts["receipt"], answered) for entry, answered in ledger.charged()]
+    assert found == [(receipt.id, receipt is made[2]) for receipt in made]
+    page = ledger.charged(who="ana", after=made[0].number, most=1)
+    assert [(entry.number, answered) for entry, answered in page] == [(made[2].number, True)]
 
 
 def test_a_replay_needs_a_receipt_of_this_ledger(ledger: Ledger) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
-from postgres_server import server
 
 import dalenius as dl
 from dalenius.accounting.amounts import Amount
@@ -24,6 +23,7 @@ from dalenius.curator.ledger.marks import Mark
 from dalenius.curator.ledger.postgres import PostgresStore
 from dalenius.curator.ledger.stores import SQLiteStore
 from dalenius.errors import BudgetExceeded, InvalidParameter, LedgerRefused, LedgerStopped
+from postgres_server import server
 
 NAME, NUMBERS = "postgres", count(1)
 PEOPLE, ANA = Account(("people",)), Account(("people", "ana"))
@@ -108,7 +108,30 @@ def test_an_entry_that_was_changed_all_the_same_is_found(places: tuple[str, str]
         connection.execute("ALTER TABLE entries DISABLE TRIGGER ALL")
         connection.execute("UPDATE entries SET body = replace(body, '[40,', '[4,')")
         connection.execute("UPDATE spent SET divergence = 4")
-    with pytest.raises(LedgerRefused):
+        connection.execute("ALTER TABLE entries ENABLE TRIGGER ALL")
+    with pytest.raises(LedgerRefused, match="hash does not follow"):
+        started(places)
+
+
+WALLS = {
+    "a trigger": "CREATE TRIGGER x AFTER INSERT ON receipts FOR EACH ROW EXECUTE FUNCTION dalenius_refuse()",
+    "a rule": "CREATE RULE x AS ON UPDATE TO spent DO INSTEAD NOTHING",
+    "a guard that sleeps": "ALTER TABLE entries DISABLE TRIGGER ALL",
+    "a guard that is gone": "DROP TRIGGER answers_never_changed ON answers",
+    "a guard that does nothing": "CREATE OR REPLACE FUNCTION dalenius_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN RETURN NULL; END $$",
+    "hidden rows": "ALTER TABLE spent ENABLE ROW LEVEL SECURITY",
+    "a value of its own": "ALTER TABLE spent ALTER divergence SET DEFAULT 0",
+}
+
+
+@pytest.mark.parametrize("what", WALLS)
+def test_what_the_database_would_do_to_a_ledger_is_looked_at(places: tuple[str, str], what: str) -> None:
+    opened(places).close()
+    started(places).close()
+    with psycopg.connect(places[0], autocommit=True) as connection:
+        connection.execute(WALLS[what])
+    with pytest.raises(LedgerRefused, match="what guards them"):
         started(places)
 
 
@@ -121,6 +144,7 @@ def test_a_standby_that_lags_behind_is_refused(places: tuple[str, str]) -> None:
         connection.execute("DELETE FROM entries WHERE number = (SELECT max(number) FROM entries)")
         connection.execute("DELETE FROM receipts")
         connection.execute("DELETE FROM spent")
+        connection.execute("ALTER TABLE entries ENABLE TRIGGER ALL")
     with pytest.raises(LedgerRefused, match="shorter"):
         started(places)
 

@@ -6,11 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from dalenius.accounting.budget import Budget, Rectangle
-from dalenius.curator.asking.prices import Offer, Target, affordable, as_level, bought, cheapest, epsilon_of, warning
+from dalenius.accounting.budget import Budget
+from dalenius.curator.asking.prices import Offer, Target, as_level, bought, warning
 from dalenius.curator.catalog import Catalog
 from dalenius.errors import InvalidParameter
 
@@ -46,22 +44,6 @@ def test_a_refused_error_shows_the_allowed_forms(written: str) -> None:
         Target.read(written)
 
 
-@pytest.mark.parametrize("delta", [0, "1e-9"])
-@pytest.mark.parametrize("left", ["0.9", "0.03", "0.0001"])
-def test_an_affordable_epsilon_can_be_paid_and_is_near_the_largest(delta: Any, left: str) -> None:
-    rectangle = Rectangle.of(Budget(3, delta))
-    rest = rectangle.cap.part(Fraction(left))
-    epsilon = affordable(rectangle, rest)
-    assert epsilon is not None
-    assert rectangle.amount(epsilon=epsilon) <= rest
-    assert not rectangle.amount(epsilon=min(Fraction(3), epsilon * Fraction(6, 5))) <= rest
-
-
-def test_nothing_is_affordable_where_nothing_is_left() -> None:
-    rectangle = Rectangle.of(Budget(3))
-    assert affordable(rectangle, rectangle.cap.part(Fraction(0))) is None
-
-
 def test_exactly_one_price_is_named() -> None:
     Offer(epsilon=1).require_one()
     for offer in (Offer(), Offer(epsilon=1, share="1%"), Offer(share="1%", error=5), Offer(1, "1%", 5)):
@@ -80,26 +62,6 @@ def test_levels_must_agree() -> None:
             as_level(wrong)
 
 
-@given(st.fractions(Fraction(1, 10**9), 1))
-def test_the_cheapest_share_suffices_and_little_less_does_not(needed: Fraction) -> None:
-    found = cheapest(lambda share: share >= needed)
-    assert found is not None
-    assert needed <= found <= needed * Fraction(1002, 1000)
-
-
-@pytest.mark.parametrize("needed", ["1e-17", "1e-9", "0.3", 1])
-def test_few_prices_are_tried(needed: Any) -> None:
-    tried: list[Fraction] = []
-    cheapest(lambda share: (tried.append(share), share >= Fraction(needed))[1])
-    assert len(tried) <= 20
-
-
-def test_what_any_price_buys_is_priced_at_once() -> None:
-    tried: list[Fraction] = []
-    least = cheapest(lambda share: (tried.append(share), True)[1], halvings=30)
-    assert (least, len(tried)) == (Fraction(1, 2**30), 2)
-
-
 @pytest.mark.parametrize("delta", [0, "1e-9"])
 def test_less_than_the_smallest_charge_is_refused_rather_than_rounded_up(delta: Any) -> None:
     people = [Catalog().with_population("us", budget=Budget(3, delta), neighbours="add_remove").population("us")]
@@ -107,19 +69,6 @@ def test_less_than_the_smallest_charge_is_refused_rather_than_rounded_up(delta: 
         with pytest.raises(InvalidParameter, match="smallest charge"):
             bought(people, **offer)
     assert bought(people, epsilon="0.001", share=None)["us"].divergence > 1
-
-
-def test_a_target_beyond_the_whole_budget_has_no_price() -> None:
-    assert cheapest(lambda share: False) is None
-
-
-@pytest.mark.parametrize("delta", [0, "1e-9"])
-@pytest.mark.parametrize("epsilon", ["0.01", "0.2", 1, 3])
-def test_the_epsilon_of_a_share_is_what_buys_it(delta: Any, epsilon: Any) -> None:
-    rectangle = Rectangle.of(Budget(3, delta))
-    share = rectangle.share(rectangle.amount(epsilon=epsilon))
-    found = epsilon_of(rectangle, share)
-    assert Fraction(epsilon) * Fraction(998, 1000) <= found <= Fraction(epsilon) * Fraction(1005, 1000)
 
 
 @pytest.mark.textbook("S18.10")

@@ -19,6 +19,7 @@ from dalenius.curator.catalog import Catalog, Population, Study
 from dalenius.curator.ledger.accounts import Account, Charge, Terms
 from dalenius.curator.ledger.ledger import Ledger
 from dalenius.curator.names import as_share
+from dalenius.curator.records import Records
 from dalenius.curator.registry.registry import Registry, forecast, registry
 from dalenius.curator.registry.spending import Spending
 
@@ -53,7 +54,7 @@ class World:
         self.ledger.reserve([Charge(account, amount, block)], question="q", who="canary-ana")
 
     def registry(self) -> Registry:
-        return registry(self.catalog, self.ledger, self.spending)
+        return registry(self.catalog, Records(), self.ledger, self.spending)
 
 
 @pytest.mark.textbook("S18.5")
@@ -165,7 +166,7 @@ def test_retirement_ends_the_forecast() -> None:
 
 
 def test_a_registry_of_nothing_is_a_registry() -> None:
-    empty = registry(Catalog(), Ledger.in_memory(), Spending())
+    empty = registry(Catalog(), Records(), Ledger.in_memory(), Spending())
     assert json.loads(empty.to_json())["populations"] == []
     assert "No population" in empty.to_html()
     assert empty.to_csv().count("\n") == 1
@@ -178,7 +179,7 @@ def test_reading_on_gives_the_same_as_reading_all() -> None:
         world.spend(share)
         world.registry()
         world.now += 3 * DAY
-    assert world.registry() == registry(world.catalog, world.ledger, Spending())
+    assert world.registry() == registry(world.catalog, Records(), world.ledger, Spending())
 
 
 # ---- forms

@@ -156,7 +156,8 @@ def test_a_grant_that_has_ended_gives_no_replays() -> None:
     bought = db.sql(COUNT).run(share="1%")
     db.grant("ana", tables=["visits"], until=dt.date(2020, 1, 1))
     ana = db.as_analyst("ana")
-    for attempt in (lambda: ana.sql(COUNT).run(share="1%"), lambda: ana.replay(bought.receipt)):
+    asked = lambda: ana.sql(COUNT).run(share="1%")  # noqa: E731
+    for attempt in (asked, lambda: ana.replay(bought.receipt), lambda: ana.card(bought.receipt), ana.replays):
         with pytest.raises(AccessDenied, match="after 2020-01-01"):
             attempt()
 

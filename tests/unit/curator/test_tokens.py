@@ -9,7 +9,7 @@ import pytest
 
 from clinics import clinic
 from dalenius.curator.ledger.ledger import Ledger
-from dalenius.curator.tokens import Tokens, digest, issue, revoke, revoke_token
+from dalenius.curator.tokens import Tokens, digest, issue, revoke
 from dalenius.errors import InvalidParameter
 
 
@@ -71,14 +71,6 @@ def test_a_token_that_is_issued_after_a_revocation_holds(ledger: Ledger) -> None
     assert Tokens(ledger).holder(token) is not None
 
 
-def test_one_token_is_revoked_by_its_hash(ledger: Ledger) -> None:
-    known = Tokens(ledger)
-    first, second = issue(ledger, "ana"), issue(ledger, "ana")
-    revoke_token(ledger, digest(first))
-    assert known.holder(first) is None
-    assert known.holder(second) is not None
-
-
 def test_what_another_ledger_issued_does_not_hold_here(ledger: Ledger) -> None:
     assert Tokens(ledger).holder(issue(Ledger.in_memory(), "ana")) is None
 
@@ -120,5 +112,5 @@ def test_errors_and_representations_hold_no_token(ledger: Ledger) -> None:
     token = issue(ledger, "ana")
     known = Tokens(ledger)
     with pytest.raises(InvalidParameter) as refused:
-        revoke_token(ledger, token)
+        revoke(ledger, token)
     assert token not in str(refused.value) + repr(known) + repr(known.holder(token))

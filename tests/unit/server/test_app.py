@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import httpx
@@ -111,6 +112,13 @@ def test_the_application_has_the_routes_of_the_table_and_no_others(served: Serve
     assert found == {(route.method, route.path) for route in ROUTES}
 
 
+@pytest.mark.parametrize(("role", "owners"), [("owner", True), ("auditor", False), ("analyst", False)])
+def test_nobody_but_the_owner_has_the_owners_session(served: Served, role: str, owners: bool) -> None:
+    session = served.workers._desk._session("eve", role)
+    for decision in ("grant", "revoke", "token", "add_table", "add_population"):
+        assert hasattr(session, decision) == owners
+
+
 def test_the_auditor_gets_no_answer_to_a_question_even_past_the_routes(served: Served) -> None:
     for what in ("run", "price", "explain", "rehearse", "expected_error"):
         with pytest.raises(Exception, match="access_denied"):
@@ -165,12 +173,13 @@ def test_receipts_of_others_do_not_exist_for_an_analyst(served: Served) -> None:
 
 def test_admin_routes_are_there_only_where_they_are_offered(served: Served) -> None:
     owner = served.token("owner", "owner")
+    here = {"Host": "127.0.0.1:8765"}
     for admin, plain, proxied in [(True, 200, 200), (None, 200, 404), (False, 404, 404)]:
         with Served(served.database, admin=admin) as other:
             client = other.client(owner)
-            assert client.post("/admin/v1/tokens", json={"who": "dan"}).status_code == plain
-            headers = {"X-Forwarded-For": "10.0.0.1"}
-            assert client.post("/admin/v1/tokens", json={"who": "dan"}, headers=headers).status_code == proxied
+            assert client.post("/admin/v1/tokens", json={"who": "dan"}, headers=here).status_code == plain
+            for headers in ({**here, "X-Forwarded-For": "10.0.0.1"}, {"Host": "data.example"}, {"Host": ""}):
+                assert client.post("/admin/v1/tokens", json={"who": "dan"}, headers=headers).status_code == proxied
             assert ("/admin/v1/tokens" in client.get("/v1/openapi.json").json()["paths"]) == (admin is not False)
 
 
@@ -321,6 +330,23 @@ def test_what_others_bought_can_be_had_again_by_whoever_may_ask(served: Served) 
     assert served.of("stranger").post(f"/v1/replays/{bought['receipt']}").status_code == 422
 
 
+@pytest.mark.parametrize("route", ["run", "replay"])
+def test_a_retry_of_a_replay_counts_once_against_the_quota(served: Served, route: str) -> None:
+    """Without a key, or with another one, it counts each time: that is what this test would notice."""
+    db = clinic()
+    db.grant("paul", tables=["visits"], share="50%", pays_for_replays=True)
+    with db, Served(db) as other:
+        receipt = other.of("owner", "owner").post("/v1/run", json=COUNT).json()["answer"]["receipt"]
+        path, body = ("/v1/run", COUNT) if route == "run" else (f"/v1/replays/{receipt}", None)
+        paul, spent = other.of("paul"), []
+        for key in ("first", "first", "second", None, None):
+            headers = {} if key is None else {"Idempotency-Key": key}
+            assert paul.post(path, json=body, headers=headers).json()["replayed"]
+            spent.append(Fraction(paul.get("/v1/balance").json()["spent"]["patients"]["share"]))
+        assert [share / spent[0] for share in spent] == [1, 1, 2, 3, 4]
+        assert db._curator.ledger.check().problems == ()
+
+
 def test_the_registry_is_there_for_anybody_in_three_forms(served: Served) -> None:
     anybody = served.client()
     assert anybody.get("/v1/registry").json()
@@ -330,6 +356,56 @@ def test_the_registry_is_there_for_anybody_in_three_forms(served: Served) -> Non
     assert "<h1>" in page.text
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert "bob" not in page.text
+
+
+def test_what_is_public_is_worked_out_once_a_second_however_many_ask(served: Served) -> None:
+    with Served(served.database) as other:
+        tasks: list[str] = []
+        other.workers.before = lambda task: (tasks.append(task.what), time.sleep(0.1))
+
+        async def all_at_once() -> list[httpx.Response]:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(other.app), base_url="http://server") as client:
+                return list(await asyncio.gather(*(client.get("/v1/registry") for _ in range(20))))
+
+        replies = other.run(all_at_once())
+        assert {reply.status_code for reply in replies} == {200}
+        assert other.client().get("/v1/registry").status_code == 200
+        assert tasks == ["registry"]
+        other.front.published._known.clear()
+        assert other.client().get("/v1/registry").status_code == 200
+        assert tasks == ["registry"] * 2
+
+
+def test_what_could_not_be_worked_out_is_tried_again(served: Served) -> None:
+    def broken(task: object) -> None:
+        raise RuntimeError
+
+    with Served(served.database) as other:
+        other.workers.before = broken
+        assert code(other.client().get("/v1/registry")) == "internal"
+        other.workers.before = lambda task: None
+        assert other.client().get("/v1/registry").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("accept", "arrow"),
+    [
+        (ARROW, True),
+        (f"application/json, {ARROW}; q=0.5", True),
+        (f"{ARROW};q=0", False),
+        (f"{ARROW}; q=0.000, */*", False),
+        ("*/*", False),
+        (f"{ARROW}x", False),
+    ],
+)
+def test_arrow_comes_to_those_who_ask_for_it(served: Served, accept: str, arrow: bool) -> None:
+    reply = served.of("ana").post("/v1/run", json=COUNT, headers={"Accept": accept})
+    assert (reply.headers["content-type"] == ARROW) == arrow
+
+
+def test_a_field_of_no_use_must_be_null_and_is_told_so_once(served: Served) -> None:
+    said = served.of("ana").post("/v1/price", json={**COUNT, "fresh": True}).json()["error"]["message"]
+    assert said == "fresh must be left out or null; nothing was run or charged."
 
 
 def test_arrow_and_json_say_the_same(served: Served) -> None:
@@ -363,15 +439,21 @@ def test_what_nobody_foresaw_is_opaque(served: Served) -> None:
         ana = other.of("ana")
         replies = [ana.post("/v1/run", json=COUNT), ana.post("/v1/price", json=COUNT), ana.get("/v1/receipts")]
         assert [code(reply) for reply in replies] == ["stopped", "internal", "internal"]
-        other.front.attempts = None  # type: ignore[assignment]
+        other.front.retries = None  # type: ignore[assignment]
         assert code(ana.get("/v1/receipts")) == "internal"
         assert canary not in "".join(other.lines) + "".join(reply.text for reply in replies)
         assert any("unforeseen" in line for line in other.lines)
 
 
+def buy(client: httpx.Client, count: int) -> None:
+    for _ in range(count):
+        assert client.post("/v1/run", json={**COUNT, "epsilon": "0.001", "fresh": True}).status_code == 200
+
+
 def test_pages_of_receipts_and_entries_join_up(served: Served) -> None:
     owner = served.of("owner", "owner")
-    for path, name in (("/v1/receipts", "receipts"), ("/v1/ledger", "entries")):
+    buy(owner, 4)
+    for path, name in (("/v1/receipts", "receipts"), ("/v1/ledger", "entries"), ("/v1/replays", "replays")):
         everything = owner.get(path).json()[name]
         found: list[Any] = []
         after: int | None = 0
@@ -380,6 +462,24 @@ def test_pages_of_receipts_and_entries_join_up(served: Served) -> None:
             found, after = found + page[name], page["next"]
         assert found == everything
         assert len(found) > 3
+
+
+def test_a_page_of_receipts_is_one_look_at_the_ledger(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+    ledger = served.database._curator.ledger
+    reading = ledger._journal.reading
+    owner = served.of("owner", "owner")
+    buy(owner, 4)
+    before = owner.get("/v1/receipts").json()["receipts"]
+    monkeypatch.setattr(ledger._journal, "reading", lambda: (looks.append(1), reading())[1])
+    few = owner.get("/v1/receipts?most=1").json()["receipts"]
+    seldom, looks[:] = len(looks), []
+    assert owner.get("/v1/receipts").json()["receipts"] == before
+    assert len(looks) <= seldom + 1  # catching up is not the page's
+    assert before[:1] == few
+    assert [each["answered"] for each in before] == [
+        ledger.answer(each["id"]) is not None for each in before
+    ]  # fmt: skip
 
 
 # ---- logs, metrics, contract

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
+import json
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from clinics import clinic
+from dalenius.curator import door, shelf
 from dalenius.curator.databases import Database
-from dalenius.errors import InvalidParameter
+from dalenius.errors import InvalidParameter, WorkStopped
 from dalenius.server.asks import Desk
 from dalenius.server.faults import LEDGER_REFUSED, Faulted
 from dalenius.server.grid import Grid
-from dalenius.server.worker import OWNER_LOG, keep
+from dalenius.server.logs import OWNER_LOG, keep, keep_lost
+from dalenius.server.worker import _reply
 from servers import COUNT
 
 
@@ -36,6 +41,29 @@ def test_the_test_above_notices_an_answer_off_the_grid() -> None:
         assert stored_after(db, Grid(step=0.001)) < 0.3
 
 
+def failed_after(db: Database, grid: Grid, monkeypatch: pytest.MonkeyPatch) -> float:
+    """The seconds that paid work takes which fails at once."""
+
+    def broken(*arguments: object, **options: object) -> None:
+        raise RuntimeError
+
+    desk = Desk(db, grid)
+    monkeypatch.setattr(door, "measured", broken)
+    start = time.monotonic()
+    with pytest.raises(WorkStopped):
+        desk.do("run", "owner", "owner", {**COUNT, "fresh": True})
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize(("step", "least", "most"), [(0.5, 0.5, 5), (0.001, 0, 0.45)])
+def test_work_that_fails_ends_at_a_point_of_the_grid_too(
+    monkeypatch: pytest.MonkeyPatch, step: float, least: float, most: float
+) -> None:
+    """With a grid that is too fine it ends earlier: that is what this test would notice."""
+    with clinic() as db:
+        assert least <= failed_after(db, Grid(step=step), monkeypatch) <= most
+
+
 def test_what_is_wrong_with_the_catalog_is_for_the_owner_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     with clinic() as db:
 
@@ -48,7 +76,46 @@ def test_what_is_wrong_with_the_catalog_is_for_the_owner_alone(monkeypatch: pyte
             desk.do("catalog", "ana", "analyst", {})
         assert refused.value.fault == LEDGER_REFUSED
         assert "secret study" in db.log[-1].details
-        desk.rest()
+        for _ in range(5):
+            desk.rest()
+        assert len(db.log) == 1  # once, however often it is met
+
+
+def replied(desk: Desk, what: str, **given: object) -> tuple[dict[str, object], bytes]:
+    """What a worker sends: the line and the body."""
+    out = io.BytesIO()
+    _reply(out, desk, {"number": 7, "what": what, "who": "ana", "role": "analyst", "given": given, "tell": False})
+    head, _, body = out.getvalue().partition(b"\n")
+    return json.loads(head), body
+
+
+def test_a_worker_tells_the_number_of_the_task_and_the_length_of_the_body() -> None:
+    with clinic() as db:
+        for what in ("catalog", "registry", "registry_csv", "registry_html"):
+            head, body = replied(Desk(db), what)
+            assert (head["number"], head["length"]) == (7, len(body))
+            assert body
+        head, body = replied(Desk(db), "receipt", id="0" * 32)
+        assert (head["number"], head["length"], body) == (7, 0, b"")
+
+
+def test_analysts_cannot_fill_the_owners_log_with_what_is_not_there() -> None:
+    with clinic() as db:
+        desk = Desk(db)
+        for _ in range(3):
+            assert replied(desk, "receipt", id="0" * 32)[0]["error"]["code"] == "not_found"  # type: ignore[index]
+        assert len(db.log) == 0
+        assert replied(desk, "unheard of")[0]["error"]["code"] == "internal"  # type: ignore[index]
+        assert len(db.log) == 1
+
+
+def test_a_worker_has_looked_at_all_answers_before_its_first_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    with clinic() as db:
+        desk = Desk(db)
+        desk.do("run", "owner", "owner", COUNT)
+        desk.warm_up()
+        monkeypatch.setattr(shelf, "_described", lambda *arguments: pytest.fail("an answer is looked at once more"))
+        assert len(json.loads(desk.do("replays", "owner", "owner", {}).body)["replays"]) == 1
 
 
 def test_the_owners_log_is_a_file_that_only_the_owner_can_read(tmp_path: Path) -> None:
@@ -59,6 +126,14 @@ def test_the_owners_log_is_a_file_that_only_the_owner_can_read(tmp_path: Path) -
     path = tmp_path / OWNER_LOG
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_text().count("a row") == len(path.read_text().splitlines()) == 2
+
+
+def test_a_lost_worker_stands_in_the_owners_log_and_a_full_disk_stops_no_reply(tmp_path: Path) -> None:
+    for path in (tmp_path / OWNER_LOG, tmp_path / "no folder" / OWNER_LOG):
+        keep_lost(path, what="run", who="ana", reason="it took too long")
+    (line,) = (tmp_path / OWNER_LOG).read_text().splitlines()
+    assert {"who": "ana", "reason": "WorkerLost"}.items() <= json.loads(line).items()
+    assert "it took too long" in line
 
 
 def test_the_front_process_does_not_even_load_the_engine() -> None:

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from clinics import clinic
+from dalenius.errors import InvalidParameter, WorkStopped
 from dalenius.server.grid import Grid
 from dalenius.server.limits import Limits
 from dalenius.server.workers import Task
@@ -94,6 +95,48 @@ def test_the_end_of_a_job_is_seen_on_the_grid() -> None:
             seen[step] = time.monotonic() - started_at
     assert seen[0.4] >= 0.4
     assert seen[0.001] < 0.4
+
+
+def test_a_place_is_free_when_the_end_of_a_job_is_seen_and_not_before() -> None:
+    """What ends it early may depend on rows; so neither the count of jobs nor the next start tells."""
+    db = clinic()
+    db.grant("ana", tables=["visits"])
+    with db, Served(db, limits=Limits(jobs=1, burst=1000)) as served:
+        served.front.jobs._grid = Grid(step=0.5, fine=0.5)
+        ana = served.of("ana")
+        job = started(served, ana)
+        until(lambda: served.front.jobs._jobs[job].ended is not None)
+        assert served.front.jobs.running == 1
+        assert ana.post("/v1/jobs", json=COUNT).status_code == 429
+        until(lambda: ana.get(f"/v1/jobs/{job}").json()["state"] == "done")
+        assert served.front.jobs.running == 0
+        started(served, ana)
+
+
+@pytest.mark.parametrize("outcome", ["running", "done", "stopped", "refused"])
+def test_a_key_finds_its_job_again_unless_that_was_refused(served: Served, outcome: str) -> None:
+    gate = threading.Event()
+    served.long_workers.before = lambda task: gate.wait(10) if outcome == "running" else fails(task)
+    ana, question = served.of("ana"), {**COUNT, "fresh": True}
+
+    def fails(task: Task) -> None:
+        if outcome in ("stopped", "refused"):
+            raise WorkStopped if outcome == "stopped" else InvalidParameter("share", "1", allowed="less")
+
+    def begun() -> str:
+        return str(ana.post("/v1/jobs", json=question, headers={"Idempotency-Key": "k"}).json()["job"])
+
+    first = begun()
+    if outcome != "running":
+        until(lambda: ana.get(f"/v1/jobs/{first}").json()["state"] != "running")
+    assert (begun() == first) == (outcome != "refused")
+    gate.set()
+
+
+def test_a_job_that_is_not_there_points_to_what_was_bought(served: Served) -> None:
+    reply = served.of("ana").get("/v1/jobs/" + "0" * 32)
+    assert reply.status_code == 404
+    assert "replays" in reply.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(("who", "role", "told"), [("ana", "analyst", None), ("owner", "owner", 40)])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import ExitStack
 
 import pytest
 
+from dalenius.errors import InvalidParameter
 from dalenius.server.faults import TOO_OFTEN, Faulted
 from dalenius.server.limits import Limits, Quotas
 
@@ -61,6 +63,19 @@ def test_a_request_that_fails_is_no_longer_under_way() -> None:
         with pytest.raises(KeyError), quotas.admitted("ana"):
             raise KeyError
     assert admitted(quotas, "ana", 1) == 1
+
+
+@pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf])
+@pytest.mark.parametrize("name", ["seconds", "job_seconds", "rate", "head_seconds", "memory", "connections"])
+def test_limits_that_limit_nothing_or_everything_are_refused(name: str, wrong: float) -> None:
+    with pytest.raises(InvalidParameter, match=name):
+        Limits(**{name: wrong})
+
+
+@pytest.mark.parametrize("seconds", [1, 60, 600])
+def test_whoever_waits_outlasts_the_questions_under_way(seconds: float) -> None:
+    assert Limits(seconds=seconds).patience > seconds
+    assert Limits(seconds=seconds).patience >= Limits().waiting_seconds
 
 
 def test_a_flood_of_names_does_not_fill_the_memory() -> None:

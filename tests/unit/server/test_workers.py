@@ -16,16 +16,16 @@ import pytest
 
 from dalenius.errors import DaleniusError, LedgerRefused
 from dalenius.server.faults import Faulted
-from dalenius.server.workers import Done, Pool, Task, WorkerGone
+from dalenius.server.pool import Pool
+from dalenius.server.workers import Done, Task, WorkerGone
 
 SCRIPT = """
 import json, os, sys, time
-def say(*lines):
-    for line in lines: print(json.dumps(line), flush=True)
-say({"ready": True})
+def say(**facts): print(json.dumps(facts), flush=True)
+say(ready=True)
 for line in sys.stdin:
     task = json.loads(line)
-    what, given = task["what"], task["given"]
+    what, given, number = task["what"], task["given"], task["number"]
     if what == "wait": time.sleep(given["seconds"])
     if what == "die": os._exit(1)
     if what == "child":
@@ -33,16 +33,31 @@ for line in sys.stdin:
         if not child: time.sleep(60)
         open(given["path"], "w").write(str(child)); time.sleep(60)
     if what == "babble": print("x" * 100, flush=True)
-    elif what == "ledger": say({"error": {"code": "ledger_stopped", "type": "LedgerStopped", "message": "m"}})
-    elif what == "fail": say({"error": {"code": "invalid", "type": "InvalidParameter", "message": "m"}})
-    else: say({"percent": 5.0}, {"pid": os.getpid()}, {"who": task["who"]})
+    elif what == "list": print([number], flush=True)
+    elif what == "endless": sys.stdout.write("x" * 2**25); sys.stdout.flush()
+    elif what == "earlier": say(number=number - 1, length=0)
+    elif what == "unnumbered": say(length=0)
+    elif what == "unmeasured": say(number=number)
+    elif what == "negative": say(number=number, length=-1)
+    elif what == "half": sys.stdout.write(json.dumps({"number": number, "length": 9}) + chr(10) + "1234"); os._exit(1)
+    elif what == "coded": say(number=number, error={"code": "new", "type": "x", "message": "m"})
+    elif what == "bare": say(number=number, error={})
+    elif what == "twice": say(number=number, length=0); say(number=number, length=0)
+    elif what == "ledger": say(number=number, error={"code": "ledger_stopped", "type": "x", "message": "m"})
+    elif what == "fail": say(number=number, error={"code": "invalid", "type": "InvalidParameter", "message": "m"})
+    else:
+        body = given.get("body", json.dumps({"who": task["who"]}))
+        say(number=number, percent=5.0)
+        say(number=number, pid=os.getpid(), length=len(body))
+        sys.stdout.write(body); sys.stdout.flush()
 """
+NONSENSE = ["babble", "list", "endless", "earlier", "unnumbered", "unmeasured", "negative", "half", "coded", "bare"]
 REFUSING = "import json; print(json.dumps({'refused': 'it is old', 'type': 'LedgerRefused', 'instead': 'Reconcile.'}))"
 MISSING = "import json; print(json.dumps({'refused': 'no such folder', 'type': 'InvalidParameter'}))"
 
 
-def pool(size: int = 2, *, script: str = SCRIPT, waiting: int = 100, kept: bool = True) -> Pool:
-    return Pool([sys.executable, "-S", "-c", script], size, waiting=waiting, kept=kept)
+def pool(size: int = 2, *, script: str = SCRIPT, waiting: int = 100, kept: bool = True, **options: Any) -> Pool:
+    return Pool([sys.executable, "-S", "-c", script], size, waiting=waiting, kept=kept, **options)
 
 
 def task(what: str = "echo", *, seconds: float = 10, charging: bool = True, **given: Any) -> Task:
@@ -80,6 +95,24 @@ def test_a_task_is_done_and_told_of() -> None:
     assert told == [5.0]
 
 
+@pytest.mark.parametrize("body", ["", "\n", 'a\nb\n{"number": 1, "length": 0}\n', "x" * 20_000_000], ids=range(4))
+def test_a_body_may_hold_whatever_it_likes_and_the_next_reply_is_the_next_ones(body: str) -> None:
+    async def work(used: Pool) -> tuple[bytes, bytes, int]:
+        first = await used.do(task(body=body), asker="ana")
+        return first.body, (await used.do(task(), asker="bob")).body, used.killed
+
+    assert run(with_pool(pool(1), work)) == (body.encode(), b'{"who": "ana"}', 0)
+
+
+def test_a_reply_to_another_task_is_given_to_nobody() -> None:
+    async def work(used: Pool) -> tuple[str, str, int]:
+        await used.do(task("twice"), asker="ana")
+        second = await code(used, task(), asker="bob")
+        return second, await code(used, task(), asker="bob"), used.killed
+
+    assert run(with_pool(pool(1), work)) == ("stopped", "done", 1)
+
+
 @pytest.mark.parametrize(
     ("what", "charging", "expected"),
     [
@@ -87,7 +120,7 @@ def test_a_task_is_done_and_told_of() -> None:
         ("wait", False, "too_long"),
         ("die", True, "stopped"),
         ("die", False, "internal"),
-        ("babble", True, "stopped"),
+        *[(nonsense, True, "stopped") for nonsense in NONSENSE],
         ("fail", True, "invalid"),
         ("ledger", True, "ledger_stopped"),
     ],
@@ -96,7 +129,7 @@ def test_what_fails_or_takes_too_long_gives_one_canned_reply_and_a_fresh_worker(
     what: str, charging: bool, expected: str
 ) -> None:
     async def work(used: Pool) -> tuple[str, str, int]:
-        first = await code(used, Task(what, "ana", "analyst", {"seconds": 30}, 0.3, charging))
+        first = await code(used, Task(what, "ana", "analyst", {"seconds": 30}, 0.5, charging))
         return first, await code(used, task()), used.killed
 
     start = time.monotonic()
@@ -140,7 +173,52 @@ def test_one_asker_never_holds_all_workers() -> None:
         await asyncio.gather(*slow, return_exceptions=True)
         return waited
 
-    assert run(with_pool(pool(2), work)) < 0.7
+    assert run(with_pool(pool(3, spare=1), work)) < 0.7
+
+
+async def asked_under_siege(used: Pool, wanted: Task) -> float:
+    """How long a task waits while two askers have as many slow questions as they like."""
+    askers = ["ana", "bob"] * 4
+    slow = [asyncio.ensure_future(code(used, Task("wait", asker, "analyst", {"seconds": 1}, 5, True), asker))
+            for asker in askers]  # fmt: skip
+    await asyncio.sleep(0.05)
+    start = time.monotonic()
+    assert await code(used, wanted, asker="owner") == "done"
+    waited = time.monotonic() - start
+    for each in slow:
+        each.cancel()
+    await asyncio.gather(*slow, return_exceptions=True)
+    return waited
+
+
+@pytest.mark.parametrize(("spare", "held_up"), [(1, False), (0, True)])
+def test_slow_questions_of_however_many_askers_leave_a_worker_for_what_is_quick(spare: int, held_up: bool) -> None:
+    """Without a spare worker it waits: that is what this test would notice."""
+    quick = Task("echo", "carl", "analyst", {}, 5, False)
+    waited = run(with_pool(pool(3, spare=spare), lambda used: asked_under_siege(used, quick)))
+    assert (waited > 0.5) == held_up
+
+
+def test_what_the_owner_decides_comes_first_and_is_never_one_too_many() -> None:
+    def decided(urgent: bool) -> float:
+        wanted = Task("echo", "owner", "owner", {}, 5, False, urgent=urgent)
+        return float(run(with_pool(pool(1, waiting=7), lambda used: asked_under_siege(used, wanted))))
+
+    assert decided(True) < 2
+    with pytest.raises(AssertionError, match="busy"):
+        decided(False)
+
+
+def test_whoever_loses_a_worker_is_told_to_the_owner_and_nobody_else_is() -> None:
+    told: list[tuple[str, str, str]] = []
+
+    async def work(used: Pool) -> None:
+        for what in ("wait", "die", "fail", "echo"):
+            await code(used, Task(what, "ana", "analyst", {"seconds": 30}, 0.3, True))
+
+    run(with_pool(pool(1, report=lambda task, reason: told.append((task.what, task.who, reason))), work))
+    assert [each[:2] for each in told] == [("wait", "ana"), ("die", "ana")]
+    assert "longer than its 0.3 seconds" in told[0][2]
 
 
 def test_askers_take_turns() -> None:

@@ -1,38 +1,52 @@
-"""`dalenius init`, `add-population` and `tables`."""
+"""`dalenius init`, `add-population`, `partition` and `tables`."""
 
 from __future__ import annotations
 
 import argparse
+from fractions import Fraction
 from typing import Any
 
 import dalenius as dl
 from dalenius.accounting.budget import Budget
-from dalenius.cli.sessions import AnySession, asking, opened
+from dalenius.cli.exits import FINE, REFUSED
+from dalenius.cli.sessions import AnySession, asking, opened, require_folder
 from dalenius.cli.terminal import Terminal
+from dalenius.curator.asking.prices import LARGE_EPSILON
 from dalenius.curator.databases import Database
 from dalenius.errors import InvalidParameter
+from dalenius.privacy.numbers import exact, shown
+from dalenius.query.types import Number
+
+LARGE_DELTA = Fraction(1, 10**5)
+"""With such a probability, anything at all may be learnt about somebody."""
 
 
-def init(chosen: argparse.Namespace, terminal: Terminal) -> None:
+def init(chosen: argparse.Namespace, terminal: Terminal) -> int:
     """Make a database, and its first population where one is named."""
+    require_folder(chosen.folder)
     budget = _budget(chosen)
+    if budget is not None and not _meant(budget, chosen, terminal):
+        return REFUSED
     with dl.create(chosen.folder, mark=chosen.mark, ledger=chosen.ledger) as db:
         if budget is not None:
             _declare(db, chosen, budget)
     if chosen.json:
         terminal.show_json({"folder": chosen.folder, "population": chosen.population})
-        return
+        return FINE
     terminal.show(f"{chosen.folder} is a database now; what is declared stands in {chosen.folder}/catalog.toml.")
     if budget is None:
         terminal.show(f"Next: dalenius add-population {chosen.folder} NAME --epsilon E --delta D")
     else:
         terminal.show(_declared(chosen, budget))
+    return FINE
 
 
-def add_population(chosen: argparse.Namespace, terminal: Terminal) -> None:
+def add_population(chosen: argparse.Namespace, terminal: Terminal) -> int:
     """Declare people and their budget."""
     budget = _budget(chosen)
     assert budget is not None
+    if not _meant(budget, chosen, terminal):
+        return REFUSED
     with opened(chosen.folder) as db:
         _declare(db, chosen, budget)
     if chosen.json:
@@ -41,6 +55,20 @@ def add_population(chosen: argparse.Namespace, terminal: Terminal) -> None:
         )
     else:
         terminal.show(_declared(chosen, budget))
+    return FINE
+
+
+def _meant(budget: Budget, chosen: argparse.Namespace, terminal: Terminal) -> bool:
+    """Whether a budget that promises little is meant, since it never changes."""
+    doubts = [f"epsilon = {shown(budget.epsilon)} is above {LARGE_EPSILON}"] if budget.epsilon > LARGE_EPSILON else []
+    doubts += [f"delta = {shown(budget.delta)} is above {shown(LARGE_DELTA)}"] if budget.delta > LARGE_DELTA else []
+    if not doubts or chosen.yes:
+        return True
+    terminal.tell(f"dalenius: {' and '.join(doubts)}: such a budget promises little, and it never changes.")
+    if terminal.talks and terminal.agreed("Is it meant?"):
+        return True
+    terminal.tell("dalenius: nothing was made; choose a smaller one, or say --yes.")
+    return False
 
 
 def _budget(chosen: argparse.Namespace) -> Budget | None:
@@ -62,6 +90,31 @@ def _declare(db: Database, chosen: argparse.Namespace, budget: Budget) -> None:
 
 def _declared(chosen: argparse.Namespace, budget: Budget) -> str:
     return f"{chosen.population} have a budget of {budget} ({chosen.neighbours}). It never changes."
+
+
+def partition(chosen: argparse.Namespace, terminal: Terminal) -> int:
+    """Cut a population into blocks."""
+    if terminal.talks and not chosen.yes and not terminal.agreed("A partition is made once and never changes. Make it?"):
+        terminal.tell("dalenius: not made; nothing was charged.")
+        return REFUSED
+    with opened(chosen.folder) as db:
+        db.partition(chosen.column, [_value(db, chosen.column, text) for text in chosen.values])
+    if chosen.json:
+        terminal.show_json({"column": chosen.column, "values": chosen.values})
+    else:
+        terminal.show(f"{len(chosen.values)} blocks by {chosen.column}: {', '.join(chosen.values)}. They never change.")
+    return FINE
+
+
+def _value(db: Database, place: str, text: str) -> Any:
+    """A value as it is typed, as the number that it is where the column holds numbers."""
+    table, _, name = place.rpartition(".")
+    found = [dict(each.columns)[name] for each in db.catalog.tables.values()
+             if table in ("", each.name) and name in dict(each.columns)]  # fmt: skip
+    if not found or not isinstance(found[0], Number):
+        return text
+    value = exact(values=text)
+    return int(value) if value.denominator == 1 else value
 
 
 def tables(chosen: argparse.Namespace, terminal: Terminal) -> None:

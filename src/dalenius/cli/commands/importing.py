@@ -1,20 +1,22 @@
-"""`dalenius add-table` and `update-table`."""
+"""`dalenius add-table`, `update-table` and `remove-table`."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from dalenius.cli.exits import FINE, REFUSED
 from dalenius.cli.proposals.bounds import Estimate, estimated
 from dalenius.cli.proposals.comments import remark
-from dalenius.cli.proposals.schemas import Field, declared_types, fields
+from dalenius.cli.proposals.drafts import drafted, require_alike
+from dalenius.cli.proposals.schemas import Field, fields
 from dalenius.cli.sessions import opened
 from dalenius.cli.terminal import Terminal
 from dalenius.curator.databases import Database
-from dalenius.curator.folder.declarations import TYPES, UNKNOWN, draft_column, draft_protection, number, unfilled
+from dalenius.curator.folder.declarations import TYPES, number, unfilled
 from dalenius.errors import InvalidParameter
 from dalenius.query.tables import Most
 
@@ -27,19 +29,44 @@ def update_table(chosen: argparse.Namespace, terminal: Terminal) -> None:
         _import(db, chosen, terminal)
 
 
-def add_table(chosen: argparse.Namespace, terminal: Terminal) -> None:
+def remove_table(chosen: argparse.Namespace, terminal: Terminal) -> int:
+    """Take a table out of the catalog and drop its rows."""
+    with opened(chosen.folder) as db:
+        if not _agreed(f"Drop the rows of {chosen.table}?", chosen, terminal):
+            return REFUSED
+        db.remove_table(chosen.table)
+    if chosen.json:
+        terminal.show_json({"table": chosen.table, "removed": True})
+    else:
+        terminal.show(f"{chosen.table} is gone, also from grants; what was spent stays spent.")
+    return FINE
+
+
+def _agreed(question: str, chosen: argparse.Namespace, terminal: Terminal) -> bool:
+    if chosen.yes or not terminal.talks or terminal.agreed(question):
+        return True
+    terminal.tell("dalenius: not done; nothing was charged.")
+    return False
+
+
+def add_table(chosen: argparse.Namespace, terminal: Terminal) -> int:
     """Propose a declaration; of a table that is declared already, import the rows."""
     with opened(chosen.folder) as db:
-        if chosen.table in db._curator.catalog.named_for(None):
+        if chosen.table in db.tables():
+            require_alike(chosen, db.catalog)
             _import(db, chosen, terminal)
-            return
+            return FINE
         found = fields(chosen.table, Path(chosen.file))
-        facts = _proposal(chosen, found)
-        estimate = _estimated(db, chosen, found, facts) if chosen.suggest_bounds else None
-        db._curator.draft(chosen.table, facts)
+        facts, estimate = drafted(chosen, found), None
+        if chosen.suggest_bounds:
+            estimate = _estimated(db, chosen, facts, lambda offer: _offered(offer, chosen, terminal))
+            if estimate is None:
+                return REFUSED
+        db.draft_table(chosen.table, **facts)
     if estimate is not None:
         remark(Path(chosen.folder), chosen.table, _remarks(estimate))
     _tell(chosen, found, facts, estimate, terminal)
+    return FINE
 
 
 def _import(db: Database, chosen: argparse.Namespace, terminal: Terminal) -> None:
@@ -47,57 +74,31 @@ def _import(db: Database, chosen: argparse.Namespace, terminal: Terminal) -> Non
         if progress is not None:
             progress("")
         db.update_table(chosen.table, Path(chosen.file))
+    version = db.catalog.table(chosen.table).version
     if chosen.json:
-        terminal.show_json({"table": chosen.table, "imported": True, "missing": []})
+        terminal.show_json({"table": chosen.table, "imported": True, "version": version, "missing": []})
     else:
-        terminal.show(f"{chosen.table} can be asked about now.")
-
-
-# ---- a proposal
-
-
-def _proposal(chosen: argparse.Namespace, found: list[Field]) -> dict[str, Any]:
-    """What is known of a table, with ? for what is not."""
-    types = declared_types(chosen.type or [], [field.name for field in found], TYPES)
-    unit = None if chosen.public else _unit(chosen.unit, found)
-    kinds = {field.name: types.get(field.name, field.type) for field in found if field.name != unit}
-    columns = {name: _column(kind) for name, kind in kinds.items() if kind is not None}
-    renamed = {field.name: field.source for field in found if field.name != field.source}
-    return {
-        **_protection(chosen, unit),
-        **({"rename": {name: renamed[name] for name in renamed if name in columns or name == unit}} if renamed else {}),
-        "columns": columns,
-    }
-
-
-def _unit(given: str | None, found: list[Field]) -> str:
-    """The unit by the name that is declared: a column of the file by its own name, or a path as it is."""
-    return next((field.name for field in found if given in (field.source, field.name)), given or UNKNOWN)
-
-
-def _column(kind: str) -> dict[str, Any]:
-    return {"type": UNKNOWN} if kind == UNKNOWN else draft_column(kind)
-
-
-def _protection(chosen: argparse.Namespace, unit: str | None) -> dict[str, Any]:
-    given = (chosen.population, chosen.unit, chosen.most_rows, chosen.most_groups)
-    if chosen.public:
-        if any(each is not None for each in given):
-            raise InvalidParameter("--public", True, allowed="left out where a population, unit or most is given")
-        return {"public": True}
-    people = draft_protection(chosen.population, unit, None)
-    if "most" in people:
-        people["most"] = {"rows": chosen.most_rows or UNKNOWN, "groups": chosen.most_groups or UNKNOWN}
-    return people
+        terminal.show(
+            f"{chosen.table} can be asked about now: version {version}. Values outside their bounds were moved to the "
+            f"nearest one, and values that are not listed in a Category became NULL."
+        )
 
 
 # ---- bounds
 
 
-def _estimated(db: Database, chosen: argparse.Namespace, found: list[Field], facts: dict[str, Any]) -> Estimate:
-    """Bounds of the number columns, filled into the proposal."""
+def _offered(offer: str, chosen: argparse.Namespace, terminal: Terminal) -> bool:
+    """Show a price before it is paid; a person may decline."""
+    terminal.tell(offer)
+    return _agreed("Estimate the bounds?", chosen, terminal)
+
+
+def _estimated(
+    db: Database, chosen: argparse.Namespace, facts: dict[str, Any], agreed: Callable[[str], bool]
+) -> Estimate | None:
+    """Bounds of the number columns, filled into the proposal; None where somebody declined."""
     numbers = {name: each["type"] for name, each in facts["columns"].items() if each["type"] in _NUMBERS}
-    _require_ready(chosen, numbers)
+    _require_ready(chosen, facts, numbers)
     used = {*numbers, facts["unit"]}
     estimate = estimated(
         db,
@@ -105,22 +106,24 @@ def _estimated(db: Database, chosen: argparse.Namespace, found: list[Field], fac
         Path(chosen.file),
         columns=numbers,
         epsilon=chosen.epsilon,
+        agreed=agreed,
         population=chosen.population,
         unit=facts["unit"],
         most=Most(rows=chosen.most_rows, groups=chosen.most_groups),
         rename={name: source for name, source in facts.get("rename", {}).items() if name in used},
+        nulls=facts.get("nulls", ()),
     )
-    for name, bounds in estimate.bounds.items():
+    for name, bounds in ({} if estimate is None else estimate.bounds).items():
         if bounds is not None:
             facts["columns"][name] |= dict(zip(("lower", "upper"), map(number, map(Fraction, bounds)), strict=True))
     return estimate
 
 
-def _require_ready(chosen: argparse.Namespace, numbers: Mapping[str, str]) -> None:
+def _require_ready(chosen: argparse.Namespace, facts: Mapping[str, Any], numbers: Mapping[str, str]) -> None:
     needed = {"--epsilon": chosen.epsilon, "--population": chosen.population, "--unit": chosen.unit,
               "--most-rows": chosen.most_rows, "--most-groups": chosen.most_groups}  # fmt: skip
     missing = [name for name, value in needed.items() if value is None]
-    if missing:
+    if missing or "unit" not in facts:
         raise InvalidParameter("--suggest-bounds", True, allowed=f"given together with {', '.join(missing)}")
     if not numbers:
         raise InvalidParameter(
@@ -130,8 +133,8 @@ def _require_ready(chosen: argparse.Namespace, numbers: Mapping[str, str]) -> No
 
 
 def _remarks(estimate: Estimate) -> dict[str, str]:
-    found = f"estimated from noisy counts, charged {estimate.charge}; see whether it is plausible"
-    nothing = "no count stood out of the noise"
+    found = f"estimated from noisy counts, charged {estimate.each}; see whether it is plausible"
+    nothing = f"no count stood out of the noise, charged {estimate.each}"
     return {name: nothing if bounds is None else found for name, bounds in estimate.bounds.items()}
 
 
@@ -143,19 +146,37 @@ def _tell(
 ) -> None:
     missing = [f"tables.{chosen.table}.{place}" for place in unfilled(facts, but=("rename",))]
     left_out = [field.source for field in found if field.type is None]
-    charge = None if estimate is None else estimate.charge
     if chosen.json:
         terminal.show_json(
-            {"table": chosen.table, "imported": False, "missing": missing, "left_out": left_out, "charged": charge}
+            {"table": chosen.table, "imported": False, "missing": missing, "left_out": left_out, **_charged(estimate)}
         )
         return
     terminal.show(f"Fill in what is ? in {chosen.folder}/catalog.toml:" if missing else "The declaration is complete.")
     terminal.show("\n".join(f"  {place}" for place in missing))
     if any(place.endswith(".type") for place in missing):
         kinds = [f"{kind} ({', '.join(needed)})" if needed else kind for kind, (_, needed) in TYPES.items()]
-        terminal.show(f"A type is one of {', '.join(kinds)}; add nullable = true where values may be missing.")
+        terminal.show(f"A type is one of {', '.join(kinds)}.")
+    terminal.show("Look at nullable, too: it says whether values of a column may be missing.")
     if left_out:
         terminal.show(f"Left out, because no type can hold them: {', '.join(left_out)}")
-    if charge is not None:
-        terminal.show(f"The bounds are estimates, look at them; charged {charge}.")
+    if estimate is not None:
+        terminal.show("\n".join(_bounds_told(estimate)))
     terminal.show(f"Then import the rows: dalenius update-table {chosen.folder} {chosen.table} {chosen.file}")
+
+
+def _charged(estimate: Estimate | None) -> dict[str, Any]:
+    if estimate is None:
+        return {"charged": None, "bounds": {}}
+    bounds = {name: found and [str(number(Fraction(edge))) for edge in found] for name, found in estimate.bounds.items()}
+    return {"charged": estimate.charge, "bounds": bounds}
+
+
+def _bounds_told(estimate: Estimate) -> list[str]:
+    bounds = {
+        name: "no count stood out of the noise; this was charged all the same"
+        if found is None
+        else "lower = {}, upper = {}".format(*(number(Fraction(edge)) for edge in found))
+        for name, found in estimate.bounds.items()
+    }
+    told = [f"  {name}: {text}" for name, text in bounds.items()]
+    return [f"Bounds, estimated from noisy counts and charged {estimate.charge}; look at them:", *told]

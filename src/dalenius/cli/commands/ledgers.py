@@ -10,27 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dalenius.accounting.amounts import Amount
+from dalenius.cli.commands.spending import show
 from dalenius.cli.exits import FINE, LEDGER, REFUSED
 from dalenius.cli.options.ledgers import ACTIONS
-from dalenius.cli.sessions import opened
+from dalenius.cli.sessions import opened, require_folder
 from dalenius.cli.terminal import Terminal
-from dalenius.curator.answers.columns import Column
-from dalenius.curator.answers.displays import text_table
-from dalenius.curator.catalog import Population
-from dalenius.curator.curator import balance
 from dalenius.curator.folder.folder import found
 from dalenius.curator.folder.places import kept
-from dalenius.curator.ledger.accounts import Receipt
 from dalenius.curator.ledger.checking import Findings, examined
 from dalenius.curator.ledger.entries import amount_facts
 from dalenius.curator.ledger.marks import Mark
 from dalenius.curator.ledger.reconciling import reconcile
 from dalenius.curator.ledger.stores import Store
-from dalenius.curator.names import percent
 from dalenius.errors import InvalidParameter, LedgerRefused
 
-_MOST = 20
 _WARNING = """Reconciling goes on with this copy of the ledger, at the largest spending that ledger and mark know of.
 Do it only if no other copy of this database is or will be used."""
 
@@ -47,15 +40,16 @@ class Parts:
 @contextmanager
 def _parts(path: str) -> Iterator[Parts]:
     """The parts of a ledger as they lie there, whether it is trusted or not."""
+    require_folder(path)
     folder, places = found(Path(path)), kept(Path(path))
     name = folder.file.read().ledger
-    with closing(places.mark_of(name)) as mark, closing(places.ledger_store(folder.path)) as store:
+    with closing(places.mark_of(name, folder.path)) as mark, closing(places.ledger_store(folder.path)) as store:
         yield Parts(name, store, mark)
 
 
 def ledger(chosen: argparse.Namespace, terminal: Terminal) -> int:
     """Show, verify or reconcile a ledger."""
-    actions = dict(zip(ACTIONS, (_show, _verify, _reconcile, _entries), strict=True))
+    actions = dict(zip(ACTIONS, (show, _verify, _reconcile, _entries), strict=True))
     if chosen.action not in actions and chosen.folder in actions:
         chosen.folder, chosen.action = chosen.action, chosen.folder
     if chosen.action not in actions:
@@ -138,48 +132,12 @@ def _reconcile(chosen: argparse.Namespace, terminal: Terminal) -> int:
     return FINE
 
 
-# ---- show
-
-
-def _show(chosen: argparse.Namespace, terminal: Terminal) -> int:
-    with opened(chosen.folder) as db:
-        catalog, book = db._curator.catalog, db._curator.ledger
-        accounts = [
-            _account(account.path, catalog.population(account.population), book.spent(account), terms.cap)
-            for account, terms in catalog.accounts().items()
-        ]
-        charges = [_charge(receipt) for receipt in db.history()]
-    if chosen.json:
-        terminal.show_json({"accounts": accounts, "charges": charges})
-        return FINE
-    terminal.show(_table(accounts, "account", "spent", "cap", footer=f"{len(charges):,} charges in all"))
-    if charges:
-        terminal.show(_table(charges[-_MOST:], "receipt", "who", "at", footer="the latest of them"))
-    return FINE
-
-
-def _account(path: tuple[str, ...], people: Population, spent: Amount, cap: Amount) -> dict[str, Any]:
-    """What was spent of an account, and its cap, as shares of the population's budget."""
-    shares = [percent(balance(people, amount, left=False).share) for amount in (spent, cap)]
-    return {"account": " / ".join(path), "spent": shares[0], "cap": shares[1]}
-
-
-def _charge(receipt: Receipt) -> dict[str, Any]:
-    at = receipt.at.isoformat(timespec="seconds")
-    charges = [
-        {"account": " / ".join(each.account.path), "amount": amount_facts(each.amount)} for each in receipt.charges
-    ]
-    return {"receipt": receipt.id, "who": receipt.who, "at": at, "charges": charges}
-
-
-def _table(rows: list[dict[str, Any]], *names: str, footer: str) -> str:
-    columns = [Column(name, tuple(row[name] for row in rows), is_key=True) for name in names]
-    return text_table(columns, footer=[footer]) + "\n"
+# ---- entries
 
 
 def _entries(chosen: argparse.Namespace, terminal: Terminal) -> int:
     with opened(chosen.folder) as db:
-        bodies = [entry.body for entry in db._curator.ledger.entries()]
+        bodies = [entry.body for entry in db.ledger.entries()]
     if chosen.json:
         terminal.show_json({"entries": [json.loads(body) for body in bodies]})
     else:

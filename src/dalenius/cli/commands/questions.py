@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from dalenius.cli.bars import answer_bars
-from dalenius.cli.exits import REFUSED
+from dalenius.cli.exits import REFUSED, STOPPED
 from dalenius.cli.sessions import AnyAsked, AnySession, asking
 from dalenius.cli.terminal import Terminal
 from dalenius.curator.answers.answers import Answer
+from dalenius.curator.answers.charts import require_kind
 from dalenius.curator.answers.encoding import encoded
+from dalenius.curator.answers.extras import optional
 from dalenius.curator.asking.asking import Cost
 from dalenius.curator.asking.prices import Offer
-from dalenius.errors import InvalidParameter
+from dalenius.curator.names import as_share, percent
+from dalenius.errors import DaleniusError, InvalidParameter
 from dalenius.query.estimates.expectations import ExpectedError
 from dalenius.query.tables import Most
 
@@ -28,8 +33,11 @@ _NAMED = re.compile(r"\s*([^\W\d]\w*)\s*=(.*)", re.DOTALL)
 
 def ask(chosen: argparse.Namespace, terminal: Terminal) -> int | None:
     """Show price and expected error to a person, and ask once they agree."""
+    _require_writable(chosen)
     with asking(chosen) as session:
         question, price = _question(session, chosen, terminal), _price(chosen)
+        if chosen.at_most is not None:
+            _require_at_most(chosen.at_most, question.cost(**price))
         if terminal.talks and not chosen.yes:
             cost = question.cost(**price)
             terminal.tell(_offer(cost, _expected(question, price, cost)))
@@ -39,16 +47,25 @@ def ask(chosen: argparse.Namespace, terminal: Terminal) -> int | None:
         form = {"nonnegative": chosen.nonnegative, "digits": chosen.digits, "key": chosen.key, "fresh": chosen.fresh}
         with terminal.progress("working") as progress:
             answer = question.run(**price, **form, progress=progress)
-    _show(answer, chosen, terminal)
-    return None
+    return _delivered(answer, chosen, terminal)
+
+
+def _require_at_most(given: str, cost: Cost) -> None:
+    """Refuse a price above the one that was said, such as an error's that turns out dear."""
+    limit, dearest = as_share(given), max(cost.shares.values(), default=Fraction(0))
+    if dearest > limit:
+        shares = ", ".join(f"{percent(share)} of {name}" for name, share in cost.shares.items())
+        raise InvalidParameter("--at-most", given, allowed=f"as much as it costs, {shares}")
 
 
 def rehearse(chosen: argparse.Namespace, terminal: Terminal) -> None:
     """The answer on made-up rows."""
+    _require_writable(chosen)
     price = {"epsilon": chosen.epsilon, "share": chosen.share, "level": chosen.level}
     with asking(chosen) as session:
         answer = _question(session, chosen, terminal).rehearse(**price)
     _show(answer, chosen, terminal)
+    _write(answer, chosen, terminal)
 
 
 def cost(chosen: argparse.Namespace, terminal: Terminal) -> None:
@@ -85,8 +102,12 @@ def _question(session: AnySession, chosen: argparse.Namespace, terminal: Termina
 
 def most(chosen: argparse.Namespace) -> Most | None:
     """How much of one unit enters an answer, where it was said."""
-    if chosen.most_rows is None and chosen.most_groups is None:
+    given = {"--most-rows": chosen.most_rows, "--most-groups": chosen.most_groups}
+    missing = [name for name, number in given.items() if number is None]
+    if len(missing) == len(given):
         return None
+    if missing:
+        raise InvalidParameter(missing[0], None, allowed="given as well: rows of one unit in a group, and its groups")
     return Most(rows=chosen.most_rows, groups=chosen.most_groups)
 
 
@@ -131,7 +152,10 @@ def _expected(question: AnyAsked, price: Mapping[str, Any], cost: Cost) -> Mappi
 
 
 def _offer(cost: Cost, errors: Mapping[str, ExpectedError]) -> str:
-    return "\n".join(["expected error:", *(f"  {name}: {error}" for name, error in errors.items()), str(cost)])
+    lines = [f"  {name}: {error}" for name, error in errors.items()]
+    if any("/ n" in line for line in lines):
+        lines.append("  (n is the number of rows of the group; --size N works it out)")
+    return "\n".join(["expected error:", *lines, str(cost)])
 
 
 def _cost_facts(cost: Cost) -> dict[str, Any]:
@@ -155,6 +179,36 @@ def answer_facts(answer: Answer) -> dict[str, Any]:
     return {"answer": json.loads(encoded(answer)), "left": answer.left, "replayed": answer.replayed}
 
 
+def _require_writable(chosen: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, as long as nothing is charged."""
+    if chosen.plot is not None:
+        require_kind(chosen.plot)
+        optional("matplotlib.figure", function="--plot", extra="plot")
+    for name, given in (("--arrow", chosen.arrow), ("--plot", chosen.plot)):
+        if given is not None and (Path(given).is_dir() or not os.access(Path(given).parent, os.W_OK | os.X_OK)):
+            raise InvalidParameter(name, given, allowed="a file in a folder that is there and can be written to")
+
+
+def _delivered(answer: Answer, chosen: argparse.Namespace, terminal: Terminal) -> int | None:
+    """Show an answer that was paid for, whatever becomes of the files that it should go to as well."""
+    _show(answer, chosen, terminal)
+    try:
+        _write(answer, chosen, terminal)
+    except BrokenPipeError:
+        raise
+    except (DaleniusError, OSError, ValueError) as error:
+        if chosen.arrow is not None:
+            terminal.show(answer)
+        named = isinstance(error, InvalidParameter)  # the words of others could name a value
+        why = f"the {error.name} must be {error.allowed}" if named else "a file could not be written"
+        terminal.tell(
+            f"dalenius: the answer was charged, but {why}. "
+            f"`dalenius replays {chosen.place} {answer.receipt}` shows it again, for free."
+        )
+        return STOPPED
+    return None
+
+
 def _show(answer: Answer, chosen: argparse.Namespace, terminal: Terminal) -> None:
     if chosen.json:
         terminal.show_json(answer_facts(answer))
@@ -162,6 +216,9 @@ def _show(answer: Answer, chosen: argparse.Namespace, terminal: Terminal) -> Non
         terminal.shown.write(answer.to_csv())
     elif chosen.arrow is None:
         terminal.show(answer)
+
+
+def _write(answer: Answer, chosen: argparse.Namespace, terminal: Terminal) -> None:
     if chosen.arrow is not None:
         _write_arrow(answer, Path(chosen.arrow))
     if chosen.plot is not None:

@@ -1,4 +1,4 @@
-"""`dalenius registry`, `card` and `replays`."""
+"""`dalenius registry`, `card`, `study-card` and `replays`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import argparse
 from pathlib import Path
 
 from dalenius.cli.commands.questions import answer_facts
-from dalenius.cli.sessions import opened
+from dalenius.cli.sessions import AnySession, asking, opened
 from dalenius.cli.terminal import Terminal
 from dalenius.curator.names import percent
 from dalenius.curator.registry.forms import day, lasts, promise
 from dalenius.curator.registry.records import PopulationRecord
-from dalenius.curator.sessions import Session
+from dalenius.curator.shelf import Replay
 from dalenius.privacy.numbers import shown
 
 
 def registry(chosen: argparse.Namespace, terminal: Terminal) -> None:
     """What each population is used for, and how much of it is spent."""
-    with opened(chosen.folder) as db:
-        found = db.registry()
+    with asking(chosen) as session:
+        found = session.registry()
     if chosen.html is not None:
         Path(chosen.html).write_text(found.to_html(), encoding="utf-8")
         terminal.tell(f"dalenius: the page is in {chosen.html}.")
@@ -51,15 +51,21 @@ def _upright(record: PopulationRecord) -> str:
 
 def card(chosen: argparse.Namespace, terminal: Terminal) -> None:
     """What is and is not promised about an answer."""
+    with asking(chosen) as session:
+        found = session.card(chosen.receipt)
+    terminal.show(found.to_json() if chosen.json else found.to_markdown())
+
+
+def study_card(chosen: argparse.Namespace, terminal: Terminal) -> None:
+    """What a study has released, and what that cost."""
     with opened(chosen.folder) as db:
-        found = db.card(chosen.receipt)
+        found = db.study_card(chosen.study)
     terminal.show(found.to_json() if chosen.json else found.to_markdown())
 
 
 def replays(chosen: argparse.Namespace, terminal: Terminal) -> None:
     """What was bought before."""
-    with opened(chosen.folder) as db:
-        session = db if chosen.analyst is None else db.as_analyst(chosen.analyst)
+    with asking(chosen) as session:
         if chosen.receipt is None:
             _list(session, chosen, terminal)
             return
@@ -70,11 +76,13 @@ def replays(chosen: argparse.Namespace, terminal: Terminal) -> None:
         terminal.show(answer)
 
 
-def _list(session: Session, chosen: argparse.Namespace, terminal: Terminal) -> None:
+def _list(session: AnySession, chosen: argparse.Namespace, terminal: Terminal) -> None:
     found = session.replays()
     if chosen.json:
-        facts = [{"receipt": each.receipt, "at": each.at.isoformat(), "charged": each.charged, "asked": each.asked}
-                 for each in found]  # fmt: skip
-        terminal.show_json({"replays": facts})
+        terminal.show_json({"replays": [_replay(each) for each in found]})
     else:
         terminal.show("\n".join(map(str, found)) or "No answer was bought yet.")
+
+
+def _replay(replay: Replay) -> dict[str, object]:
+    return {"receipt": replay.receipt, "at": replay.at.isoformat(), "charged": replay.charged, "asked": replay.asked}

@@ -14,6 +14,7 @@ from dalenius.cli.demo.survey import POPULATION, TABLE, open_table
 from dalenius.cli.exits import FINE, code_of
 from dalenius.cli.parser import parser
 from dalenius.cli.terminal import Terminal
+from dalenius.cli.wording import in_shell_words
 from dalenius.errors import DaleniusError
 
 WIDTH = 100
@@ -98,7 +99,7 @@ class Story:
         try:
             code = getattr(commands, chosen.run)(chosen, terminal) or FINE
         except DaleniusError as error:
-            terminal.tell(f"dalenius: {error}")
+            terminal.tell(f"dalenius: {in_shell_words(str(error), chosen)}")
             code = code_of(error)
         if code:
             terminal.tell(f"(exit code {code})")

@@ -12,7 +12,7 @@ asked, and no row is imported, until the owner has filled them in and runs updat
 
 
 def add(commands: Commands) -> None:
-    """init, add-population, add-table, update-table and tables."""
+    """init, add-population, add-table, update-table, remove-table, partition and tables."""
     _init(commands)
     _add_population(commands)
     _add_table(commands)
@@ -23,8 +23,28 @@ def add(commands: Commands) -> None:
     made.add_argument("table", metavar="NAME", help="the table")
     made.add_argument("file", metavar="FILE", help="a Parquet or CSV file with the new rows")
     as_json(made)
+    made = command(
+        commands, "remove-table", "remove_table", help="take a table out of the catalog and grants, and drop its rows"
+    )
+    folder(made)
+    made.add_argument("table", metavar="NAME", help="the table")
+    made.add_argument("--yes", action="store_true", help="do not ask first")
+    as_json(made)
+    _partition(commands)
     made = command(commands, "tables", "tables", help="list tables and columns, and what is left of the budget")
     asker(made)
+    as_json(made)
+
+
+def _partition(commands: Commands) -> None:
+    made = command(
+        commands, "partition", "partition", help="cut a population into blocks, each with the budget to itself",
+        more="The column must never change for a unit. A partition is made once and never changes.",
+    )  # fmt: skip
+    folder(made)
+    made.add_argument("column", metavar="TABLE.COLUMN", help="the column, such as visits.region")
+    made.add_argument("values", metavar="VALUE", nargs="+", help="the values that are blocks")
+    made.add_argument("--yes", action="store_true", help="do not ask first")
     as_json(made)
 
 
@@ -69,7 +89,12 @@ def _budget(made: argparse.ArgumentParser, *, needed: bool) -> None:
         help="hide whether somebody takes part (default), or what the rows of somebody say",
     )
     made.add_argument("--purpose", metavar="TEXT", default="", help="what the data is used for; it is published")
-    made.add_argument("--retires", metavar="DAY", help="from which day on nothing more is answered")
+    made.add_argument(
+        "--retires",
+        metavar="DAY",
+        help="from which day on nothing more is charged; what was released can still be read",
+    )
+    made.add_argument("--yes", action="store_true", help="mean it, also where the budget promises little")
 
 
 def _add_table(commands: Commands) -> None:
@@ -85,13 +110,21 @@ def _add_table(commands: Commands) -> None:
     made.add_argument("file", metavar="FILE", help="a Parquet or CSV file (.parquet, .csv, .csv.gz, .tsv)")
     made.add_argument("--population", metavar="NAME", help="the people that the table is about")
     made.add_argument("--unit", metavar="COLUMN", help="the column that says whose row it is, or a path to one")
-    made.add_argument("--most-rows", metavar="N", type=int, help="of one unit, at most so many rows enter an answer")
+    made.add_argument("--most-rows", metavar="N", type=int, help="of one unit, at most so many rows enter each group")
     made.add_argument(
         "--most-groups", metavar="N", type=int, help="of one unit, in at most so many groups of an answer"
     )
     made.add_argument(
         "--type", metavar="COLUMN=TYPE", action="append",
         help="the type of a column: Int, Real, Category, Text, Date, Timestamp or Bool; may be repeated",
+    )  # fmt: skip
+    made.add_argument(
+        "--rename", metavar="NAME=COLUMN", action="append",
+        help="declare a column of the file under another name, such as hours=hours-per-week; may be repeated",
+    )  # fmt: skip
+    made.add_argument(
+        "--nulls", metavar="WORD", action="append",
+        help="a word of a CSV file that stands for no value, besides the empty field; may be repeated",
     )  # fmt: skip
     made.add_argument("--public", action="store_true", help="no row is about anybody who must be protected")
     made.add_argument(
@@ -100,4 +133,5 @@ def _add_table(commands: Commands) -> None:
         help="estimate bounds of the number columns privately; this is charged to the population",
     )
     made.add_argument("--epsilon", metavar="E", help="what the estimate of bounds may cost in all")
+    made.add_argument("--yes", action="store_true", help="estimate bounds without showing the price and waiting first")
     as_json(made)

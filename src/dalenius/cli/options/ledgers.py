@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalenius.cli.options.shared import Commands, as_json, command, folder
+from dalenius.cli.options.shared import Commands, as_json, asker, command, folder
 
 ACTIONS = ("show", "verify", "reconcile", "entries")
 
@@ -15,7 +15,7 @@ class Suggested(tuple[str, ...]):
 
 
 def add(commands: Commands) -> None:
-    """ledger, check, registry, card and replays."""
+    """ledger, check, registry, replays, card and study-card."""
     made = command(
         commands, "ledger", "ledger", help="show who spent what; verify, or reconcile after a restore",
         more="""show       who spent what of which budget (the default)
@@ -50,17 +50,22 @@ def _registry(commands: Commands) -> None:
         commands, "registry", "registry", help="show what each population is used for and how much of it is spent",
         more="It depends on nothing private, and can be published.",
     )  # fmt: skip
-    folder(made)
+    asker(made)
     form = made.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="write JSON")
     form.add_argument("--csv", action="store_true", help="write CSV")
     form.add_argument("--html", metavar="FILE", help="write a page")
     made = command(commands, "replays", "replays", help="list the answers that can be had again for free, or show one")
-    folder(made)
+    asker(made)
     made.add_argument("receipt", metavar="RECEIPT", nargs="?", help="the receipt of the answer to show")
-    made.add_argument("--as", dest="analyst", metavar="ANALYST", help="what this analyst may have (default: the owner)")
     as_json(made)
     made = command(commands, "card", "card", help="show the release card of an answer: what is and is not promised")
-    folder(made)
+    asker(made)
     made.add_argument("receipt", metavar="RECEIPT", help="the receipt of the answer")
+    as_json(made)
+    made = command(
+        commands, "study-card", "study_card", help="show all releases that were charged to a study, with totals"
+    )
+    folder(made)
+    made.add_argument("study", metavar="NAME", help="the study")
     as_json(made)

@@ -34,8 +34,8 @@ def _question(commands: Commands, name: str, run: str, help: str) -> argparse.Ar
     made = command(commands, name, run, help=help, more=_SERVER)
     asker(made)
     made.add_argument("sql", metavar="SQL", help="the question")
-    made.add_argument("--most-rows", metavar="N", type=int, help="of one unit, at most so many rows enter this answer")
-    made.add_argument("--most-groups", metavar="N", type=int, help="of one unit, in at most so many groups")
+    made.add_argument("--most-rows", metavar="N", type=int, help="of one unit, at most so many rows enter each group")
+    made.add_argument("--most-groups", metavar="N", type=int, help="of one unit, in at most so many groups of this answer")
     return made
 
 
@@ -46,6 +46,7 @@ def _ask(commands: Commands) -> None:
     _weights(made)
     made.add_argument("--nonnegative", action="store_true", help="show counts below zero as 0")
     made.add_argument("--digits", metavar="N", type=int, help="round to so many decimals")
+    made.add_argument("--at-most", metavar="S", help="refuse if it costs more than this share of a budget, such as 1%%")
     made.add_argument("--key", metavar="KEY", help="a name for this attempt: with the same one it is charged once")
     made.add_argument("--fresh", action="store_true", help="pay for a new draw, also where the answer is known")
     made.add_argument("--yes", action="store_true", help="do not show the price first and wait for a yes")

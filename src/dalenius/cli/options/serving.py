@@ -15,7 +15,9 @@ def add(commands: Commands) -> None:
     made.add_argument("--port", metavar="PORT", type=int, default=8765, help="(default: 8765)")
     made.add_argument("--admin", action="store_true", help="offer the admin routes also beyond this machine")
     made.add_argument("--no-admin", action="store_true", help="do not offer them on this machine either")
-    made.add_argument("--workers", metavar="N", type=int, help="worker processes (default: one a core, at least 2)")
+    made.add_argument(
+        "--workers", metavar="N", type=int, help="worker processes for questions, 2 or more (default: one a core)"
+    )
     made.add_argument("--certificate", metavar="FILE", help="for TLS; without it, only this machine is listened to")
     made.add_argument("--key", metavar="FILE", help="the key of the certificate")
     made.add_argument("--insecure", action="store_true", help="listen without TLS: something else keeps the way safe")

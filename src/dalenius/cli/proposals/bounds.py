@@ -8,7 +8,7 @@ post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -17,6 +17,7 @@ from typing import Any
 
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.databases import Database
+from dalenius.curator.names import percent
 from dalenius.query.tables import Most
 from dalenius.query.types import Domain, Int, Real
 
@@ -24,15 +25,16 @@ LARGEST, SMALLEST = 12, -6
 """Powers of ten: provisional bounds are ±10^12, and numbers that are not whole are kept in steps of 10^-6."""
 SURE = Fraction(999_999, 1_000_000)
 """How surely a count is above what noise alone gives, for it to be taken as one of people."""
-_NEGLIGIBLE = 5
+_NEGLIGIBLE = 20
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Bounds by column, None where nothing stood out of the noise, and what it cost."""
+    """Bounds by column, None where nothing stood out of the noise, and what it cost in all and for each column."""
 
     bounds: Mapping[str, tuple[Decimal, Decimal] | None]
     charge: str
+    each: str
 
 
 def estimated(
@@ -46,27 +48,37 @@ def estimated(
     unit: str,
     most: Most,
     rename: Mapping[str, str],
-) -> Estimate:
-    """Bounds of Int and Real columns, for `epsilon` in all."""
+    nulls: Sequence[str] = (),
+    agreed: Callable[[str], bool] = lambda offer: True,
+) -> Estimate | None:
+    """Bounds of Int and Real columns, for `epsilon` in all; None if the price, which is free to see, is not agreed."""
     name = _unused(f"{table[:40]}_provisional", db.tables())
     wide = {column: _wide(kind) for column, kind in columns.items()}
-    db.add_table(name, file, population=population, unit=unit, most=most, columns=wide, rename=rename)
+    db.add_table(name, file, population=population, unit=unit, most=most, columns=wide, rename=rename, nulls=nulls)
     try:
-        return _asked(db, name, columns, population, epsilon)
+        return _asked(db, name, columns, population, epsilon, agreed)
     finally:
         db.remove_table(name)
 
 
-def _asked(db: Database, table: str, columns: Mapping[str, str], population: str, epsilon: str) -> Estimate:
-    questions = {column: db.sql(question(table, column, kind)) for column, kind in columns.items()}
+def _asked(
+    db: Database, table: str, columns: Mapping[str, str], population: str, epsilon: str, agreed: Callable[[str], bool]
+) -> Estimate | None:
+    # One row of a unit is enough to see where its values lie, and keeps the noise as small as it can be.
+    questions = {
+        column: db.sql(question(table, column, kind), most=Most(rows=1, groups=1)) for column, kind in columns.items()
+    }
     # Equal parts of what epsilon buys: a part of the budget adds up exactly, a part of epsilon does not.
     whole = next(iter(questions.values())).cost(epsilon=epsilon).shares[population]
     share, found = whole / len(questions), {}
+    charge = f"{percent(whole)} of {population} (epsilon = {epsilon})"
+    if not agreed(f"bounds of {', '.join(columns)} cost {charge}"):
+        return None
     for column, asked in questions.items():
         noise = Fraction(asked.expected_error(share=share, level=SURE)["units"].fixed)
         answer = asked.run(share=share, fresh=True)
         found[column] = around(edges(columns[column]), _counts(answer), noise)
-    return Estimate(found, f"{float(100 * whole):.3g}% of {population} (epsilon = {epsilon})")
+    return Estimate(found, charge, f"{percent(share)} of {population}")
 
 
 def question(table: str, column: str, kind: str) -> str:
@@ -84,15 +96,18 @@ def edges(kind: str) -> list[Decimal]:
 
 
 def around(edges: Sequence[Decimal], counts: Mapping[int, int], noise: Fraction) -> tuple[Decimal, Decimal] | None:
-    """The edges around all counts that stand out of the noise; an end near zero becomes zero.
+    """The edges around all counts that stand out of the noise, and one more on each side for values that only few have,
+    but not beyond zero; an end near zero becomes zero.
 
-    >>> around([Decimal(0), Decimal(50), Decimal(100)], {0: 3, 1: 400, 2: 90, 3: -2}, Fraction(20))
-    (Decimal('0'), Decimal('100'))
+    >>> around([Decimal(0), Decimal(50), Decimal(100), Decimal(200)], {0: 3, 1: 400, 2: 90, 3: -2}, Fraction(20))
+    (Decimal('0'), Decimal('200'))
     """
     places = sorted(place for place, count in counts.items() if count > noise)
     if not places:
         return None
-    lower, upper = edges[max(places[0] - 1, 0)], edges[min(places[-1], len(edges) - 1)]
+    low, high = max(places[0] - 1, 0), min(places[-1], len(edges) - 1)
+    lower = edges[low] if edges[low] == 0 else edges[max(low - 1, 0)]
+    upper = edges[high] if edges[high] == 0 else edges[min(high + 1, len(edges) - 1)]
     if 0 < lower * _NEGLIGIBLE <= upper:
         lower = Decimal(0)
     if lower <= upper * _NEGLIGIBLE < 0:

@@ -11,11 +11,11 @@ from unicodedata import normalize
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dalenius.curator.folder.declarations import UNKNOWN
 from dalenius.curator.names import column_name
 from dalenius.engines.duckdb.csv_files import header, is_csv
 from dalenius.errors import DataMismatch, InvalidParameter
 
-UNKNOWN = "?"
 _LONGEST = 60
 
 

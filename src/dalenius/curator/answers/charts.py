@@ -29,15 +29,19 @@ class Chart:
 
     def save(self, path: str | Path) -> Path:
         """Write the chart; the suffix, .svg or .png, says how."""
-        target = Path(path)
-        suffix = target.suffix.lower()
-        if suffix not in (".svg", ".png"):
-            raise InvalidParameter("path", str(path), allowed="a file that ends in .svg or .png")
-        target.write_bytes(self.png if suffix == ".png" else self.svg.encode())
+        target = require_kind(path)
+        target.write_bytes(self.png if target.suffix.lower() == ".png" else self.svg.encode())
         return target
 
     def _repr_svg_(self) -> str:
         return self.svg
+
+
+def require_kind(path: str | Path) -> Path:
+    """Refuse a file of a kind that no chart is written in."""
+    if Path(path).suffix.lower() not in (".svg", ".png"):
+        raise InvalidParameter("path", str(path), allowed="a file that ends in .svg or .png")
+    return Path(path)
 
 
 def chart(columns: Sequence[Column], *, level: Fraction) -> Chart:

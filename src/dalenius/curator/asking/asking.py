@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from dalenius.accounting.amounts import Amount
+from dalenius.accounting.shares import affordable, epsilon_of
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.notes import notes
-from dalenius.curator.asking.prices import Offer, affordable, bought, epsilon_of, warning
+from dalenius.curator.asking.prices import Offer, bought, warning
 from dalenius.curator.asking.progress import Progress, ticking
 from dalenius.curator.asking.rehearsals import rehearsed
 from dalenius.curator.asking.targets import least_share
@@ -33,6 +34,8 @@ Errors: TypeAlias = Number | Mapping[str, Number]
 Weights: TypeAlias = Mapping[str, Number]
 """How much of the price goes to a column, relative to 1 for the others."""
 
+_LONGEST = 100
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -40,7 +43,8 @@ class Cost:
 
     `amounts` is what would be charged, `shares` the part of each population's whole budget that this is, `left` the
     part that whoever asks could still use afterwards; None where it is more than there is left. `blocks` names the only
-    block of a partitioned population that is asked about: amount and rest are this block's.
+    block of a partitioned population that is asked about: amount and rest are this block's. `now` is the part that is
+    left as long as nothing is asked, where that is known.
     """
 
     loss: object
@@ -50,6 +54,7 @@ class Cost:
     epsilons: Mapping[str, Fraction]
     note: str | None = None
     blocks: Mapping[str, str] = field(default_factory=dict)
+    now: Mapping[str, Fraction] = field(default_factory=dict)
 
     @property
     def affordable(self) -> bool:
@@ -62,7 +67,8 @@ class Cost:
 
     def _line(self, name: str) -> str:
         rest, epsilon = self.left[name], shown(self.epsilons[name])
-        after = "more than is left" if rest is None else f"{percent(rest)} would be left"
+        known = f", which is {percent(self.now[name])}" if name in self.now else ""
+        after = f"more than is left{known}" if rest is None else f"{percent(rest)} would be left"
         inside = f" inside the block {self.blocks[name]}" if name in self.blocks else ""
         return f"{name}: {percent(self.shares[name])} of the budget (what epsilon = {epsilon} buys){inside}; {after}"
 
@@ -96,6 +102,10 @@ class Asked:
     def __init__(self, question: Question, asker: Asker, text: str = "") -> None:
         self.question, self._asker, self.text = question, asker, _storable(text)
 
+    def __repr__(self) -> str:
+        asked = " ".join(self.text.split()) or "a question"
+        return f"<{asked if len(asked) <= _LONGEST else asked[: _LONGEST - 1] + '…'}; not paid for: see .cost() and .run()>"
+
     def cost(
         self,
         *,
@@ -113,7 +123,8 @@ class Asked:
         epsilons = {name: given or epsilon_of(people[name].rectangle, part) for name, part in shares.items()}
         left = {name: self._left_after(people[name], amount) for name, amount in price.charge.items()}
         blocks = self._asker.blocks(self.question)
-        return Cost(price.loss, price.charge, shares, left, epsilons, warning(people, epsilons), blocks)
+        now = {name: balance(people[name], self._left(people[name]), left=True).share for name in price.charge}
+        return Cost(price.loss, price.charge, shares, left, epsilons, warning(people, epsilons), blocks, now)
 
     def expected_error(
         self,
@@ -195,13 +206,14 @@ class Asked:
             )
 
         tick = progress and ticking(progress, owner=self._asker.analyst is None)
-        form = (bool(nonnegative), places)
-        try:
-            answer = self._asker.curator.door.answer(price, payer, finished, form=form, key=key, fresh=fresh, tick=tick)
-            left = self._listed(lambda each: balance(each, self._left(each), left=True).share)
-            return replace(answer, left=left)
-        except BudgetExceeded as error:
-            raise error.advised(f"{self._fitting()}{self._free()}") from None
+        form, door = (bool(nonnegative), places), self._asker.curator.door
+        with self._asker.curator.working():
+            try:
+                answer = door.answer(price, payer, finished, form=form, key=key, fresh=fresh, tick=tick)
+                left = self._listed(lambda each: balance(each, self._left(each), left=True).share)
+                return replace(answer, left=left)
+            except BudgetExceeded as error:
+                raise error.advised(f"{self._fitting()}{self._free()}") from None
 
     def _require_within_grant(self, price: Priced) -> None:
         """Refuse a question that costs more than this asker may spend on one."""

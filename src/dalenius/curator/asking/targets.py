@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from dalenius.curator.asking.prices import WORTH_ASKING, Offer, Target, cheapest
+from dalenius.accounting.shares import cheapest
+from dalenius.curator.asking.prices import WORTH_ASKING, Offer, Target
 from dalenius.errors import InvalidParameter
 from dalenius.query.estimates.estimates import COUNTS
 from dalenius.query.estimates.expectations import ExpectedError

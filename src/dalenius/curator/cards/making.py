@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 import dalenius
+from dalenius.accounting.amounts import Amount
 from dalenius.accounting.budget import Budget
 from dalenius.accounting.conversion import known_orders, renyi_to_epsilon, to_pure
-from dalenius.curator.asking.prices import epsilon_of
+from dalenius.accounting.shares import epsilon_of
 from dalenius.curator.cards.cards import Card, People, Source, Step
 from dalenius.curator.catalog import Population
 from dalenius.curator.door import Payer
@@ -24,11 +26,12 @@ from dalenius.query.plan.relations import Project
 from dalenius.query.pricing.explain import TRUST, mechanism_text, norms, theorem
 from dalenius.query.pricing.pricing import Priced
 from dalenius.query.questions import Question
-from dalenius.query.tables import EachRow, Protection, Table, Via
+from dalenius.query.tables import EachRow, Most, Protection, Table, Via
 from dalenius.query.types import Ranged
 
 TRUST_MODEL = TRUST.replace("Trust: whoever", "Trust model: central curator. Whoever")
 _ORDERS = tuple(1 + Fraction(step, 4) * 2**power for power in range(9) for step in (4, 5, 6, 7))
+_DELTA, _ROWS = re.compile(r"delta = (\d+(?:\.\d+)?)"), re.compile(r" \[S\d.*\]$")
 GROUPS = (2, 5, 10)
 """How many people together a card says something about."""
 
@@ -57,7 +60,7 @@ def card(priced: Priced, asked: str, people: Mapping[str, Population], payer: Pa
         software=f"Dalenius {dalenius.__version__}",
         trust=TRUST_MODEL,
         loss=str(priced.loss),
-        contribution=f"at most {question.most}; more is scaled down or left out by a fixed public rule",
+        contribution=f"at most {_contribution(question.most)}; more is scaled down or left out by a fixed public rule",
         sources=tuple(_source(table) for table in question.relation.tables),
         people=tuple(_people(people[name], priced, payer) for name in names),
         steps=tuple(_steps(priced)),
@@ -135,11 +138,21 @@ def _people(people: Population, priced: Priced, payer: Payer) -> People:
         delta=_exact(people.budget.delta),
         share=percent(share),
         buys=f"epsilon = {shown(epsilon_of(rectangle, share))}",
-        charged=str(amount),
-        cap=str(rectangle.cap),
+        charged=_told(amount),
+        cap=_told(rectangle.cap),
         study=path[1] if len(path) > 2 else "",
         block=payer.blocks.get(people.name, ""),
     )
+
+
+def _told(amount: Amount) -> str:
+    """An amount, with its delta in the form that the budget's has."""
+    return _DELTA.sub(lambda found: f"delta = {_exact(Fraction(found[1]))}", str(amount))
+
+
+def _contribution(most: Most) -> str:
+    rows = "1 row" if most.rows == 1 else f"{most.rows} rows"
+    return f"{rows} in 1 group" if most.groups == 1 else f"{rows} in each of {most.groups} groups"
 
 
 def _exact(value: Fraction) -> str:
@@ -150,10 +163,15 @@ def _exact(value: Fraction) -> str:
 
 def _steps(priced: Priced) -> Iterator[Step]:
     for step in priced.steps:
-        charged = "; ".join(f"{name}: {amount}" for name, amount in step.charge.items())
+        charged = "; ".join(f"{name}: {_told(amount)}" for name, amount in step.charge.items())
         part, mechanism = step.measurement, step.mechanism
         yield Step(
-            part.title, norms(part.sensitivity), mechanism_text(mechanism), theorem(mechanism), str(step.loss), charged
+            part.title,
+            norms(part.sensitivity),
+            mechanism_text(mechanism),
+            _ROWS.sub("", theorem(mechanism)),  # rows of the project's own documents say nothing to whoever reads a card
+            str(step.loss),
+            charged,
         )
 
 

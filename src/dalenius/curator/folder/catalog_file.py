@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import tomlkit
 from dalenius.curator.catalog import Catalog
 from dalenius.curator.folder import sections
 from dalenius.curator.folder.declarations import Plain, of, require_names
-from dalenius.curator.folder.files import replace_text
+from dalenius.curator.folder.files import drafted, replace_text
 from dalenius.curator.folder.sections import SECTIONS, Misread, at
 from dalenius.curator.names import table_name, unused
 from dalenius.errors import InvalidParameter
@@ -29,6 +30,7 @@ _HEADER = """\
 
 """
 _SHORT = 100
+_LEDGER = re.compile("[0-9a-f]{32}")
 _HEADED = ("columns", "partition")
 """What has a heading of its own, as in `[tables.visits.columns]`."""
 
@@ -68,22 +70,30 @@ class CatalogFile:
         """What the file says; `InvalidParameter` names the place of what is wrong."""
         return content(self._text())
 
-    def write(self, before: Catalog, after: Catalog) -> None:
-        """Bring the file, which says `before`, to `after`. It is written in any case, so that others notice."""
+    def write(self, before: Catalog, after: Catalog, *, first: Callable[[], object] = lambda: None) -> None:
+        """Bring the file, which says `before`, to `after`. It is written in any case, so that others notice.
+
+        `first` is called once the new content is durable beside the file, and before it takes its place: for what can
+        not be taken back.
+        """
+        with drafted(self.path, self._changed(before, after)) as take:
+            first()
+            take()
+
+    def _changed(self, before: Catalog, after: Catalog) -> str:
         text = self._text()
         old, new = sections.plain(before), sections.plain(after)
         if content(text).catalog != before:
             raise InvalidParameter(NAME, "changed at this moment", allowed="left alone meanwhile", hint="Try again.")
         if (old, before.drafts) == (new, after.drafts):
-            replace_text(self.path, text)
-            return
+            return text
         document = tomlkit.parse(text)
         for kind in SECTIONS:
             _bring(document, kind, old[kind], new[kind])
         for name in before.drafts:
             if name not in after.drafts and name not in after.tables:
                 del document["tables"][name]
-        self._replace(document, after)
+        return _checked(document, after)
 
     def write_draft(self, name: str, facts: Plain) -> None:
         """Add a table that is not declared in full."""
@@ -95,15 +105,6 @@ class CatalogFile:
         written = _rendered(document)
         content(written)
         replace_text(self.path, written)
-
-    def _replace(self, document: tomlkit.TOMLDocument, expected: Catalog) -> None:
-        text = _rendered(document)
-        found = content(text).catalog
-        # What is written is read first: a file that says something else than was declared is never left behind.
-        if found != expected:
-            raise InvalidParameter(NAME, "written in an unusual way", allowed="in a form that can be changed from here",
-                                   hint="Make this change in the file itself.")  # fmt: skip
-        replace_text(self.path, text)
 
     def _text(self) -> str:
         try:
@@ -120,6 +121,15 @@ def _absent() -> InvalidParameter:
 
 def _rendered(document: tomlkit.TOMLDocument) -> str:
     return tomlkit.dumps(document).rstrip("\n") + "\n"
+
+
+def _checked(document: tomlkit.TOMLDocument, expected: Catalog) -> str:
+    """The text of a document. It is read first: one that says something else than was declared is never written."""
+    text = _rendered(document)
+    if content(text).catalog != expected:
+        raise InvalidParameter(NAME, "written in an unusual way", allowed="in a form that can be changed from here",
+                               hint="Make this change in the file itself.")  # fmt: skip
+    return text
 
 
 def content(text: str) -> Content:
@@ -144,7 +154,8 @@ def _require_format(facts: Plain) -> None:
     with at("database"):
         names = ("format", "ledger")
         require_names(of(dict, database=facts["database"]), names, names)
-        of(str, ledger=facts["database"]["ledger"])
+        if not _LEDGER.fullmatch(of(str, ledger=facts["database"]["ledger"])):
+            raise InvalidParameter("ledger", facts["database"]["ledger"], allowed="32 hexadecimal digits, as it was made")
         if facts["database"]["format"] != FORMAT:
             raise InvalidParameter("format", facts["database"]["format"], allowed=f"{FORMAT}, which is read here")
 

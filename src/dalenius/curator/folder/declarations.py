@@ -83,19 +83,21 @@ def column(facts: object) -> Domain:
     return made(**{name: facts[name] for name in needed}, nullable=nullable)
 
 
-def draft_column(kind: Domain | str) -> Plain:
-    """A column of which perhaps only the type is known."""
+def draft_column(kind: Domain | str | Mapping[str, Any]) -> Plain:
+    """A column of which perhaps only the type is known, or what is written of it."""
     if isinstance(kind, Domain):
         return column_facts(kind)
+    if isinstance(kind, Mapping):
+        return dict(kind)
     if not isinstance(kind, str) or kind not in TYPES:
         raise InvalidParameter("type", kind, allowed=f"one of {', '.join(TYPES)}")
     return {"type": kind, **dict.fromkeys(TYPES[kind][1], UNKNOWN)}
 
 
-def draft_protection(population: str | None, unit: str | None, most: Most | None) -> Plain:
+def draft_protection(population: str | None, unit: str | None, most: Most | Mapping[str, Any] | None) -> Plain:
     """Whom a table protects, as far as it is known. Where each row is a unit, there is no most."""
-    limit = {"rows": most.rows, "groups": most.groups} if most else {"rows": UNKNOWN, "groups": UNKNOWN}
-    by_row = unit == str(EachRow())
+    known = {"rows": most.rows, "groups": most.groups} if isinstance(most, Most) else dict(most or {})
+    limit, by_row = {"rows": UNKNOWN, "groups": UNKNOWN, **known}, unit == str(EachRow())
     return {"population": population or UNKNOWN, "unit": unit or UNKNOWN, **({} if by_row else {"most": limit})}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,31 +28,36 @@ def make_folder(path: Path) -> None:
         path.chmod(PRIVATE_FOLDER)
 
 
-def make_file(path: Path) -> None:
-    """An empty file that only this user reads; one that is there keeps its content."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
-    path.chmod(PRIVATE_FILE)
-
-
 def replace_text(path: Path, text: str) -> None:
     """Give a file a new content.
 
     Guarantee: after a crash at any moment the file has the old content or the new one, whole; when this has returned,
     the new one is durable. Nobody but the owner can read it.
     """
+    with drafted(path, text) as take:
+        take()
+
+
+@contextmanager
+def drafted(path: Path, text: str) -> Iterator[Callable[[], None]]:
+    """A new content for a file, durable beside it: there is room for it. It takes its place when what is given here is
+    called, and is forgotten otherwise."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.new")
-    number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+
+    def take() -> None:
+        draft.replace(path)
+        _sync_folder(path.parent)
+
     try:
+        number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
         with os.fdopen(number, "w", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
         draft.chmod(PRIVATE_FILE)
-        draft.replace(path)
-    except BaseException:
+        yield take
+    finally:
         draft.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
 
 
 def _sync_folder(path: Path) -> None:

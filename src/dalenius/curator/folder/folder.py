@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from dalenius.curator.catalog import Catalog
 from dalenius.curator.folder.catalog_file import CatalogFile
-from dalenius.curator.folder.files import PRIVATE_FOLDER, locked
+from dalenius.curator.folder.files import PRIVATE_FOLDER, locked, make_folder
 from dalenius.curator.folder.places import LEDGER, Places, chosen, kept
 from dalenius.curator.folder.places import NAME as SECRETS
 from dalenius.curator.ledger.ledger import Ledger, new_name
@@ -61,13 +61,13 @@ def made(path: Path, *, mark: str | Path | None, ledger: str | None) -> tuple[Fo
     path = path.absolute()
     if path.exists() and not path.is_dir():
         _refuse_used(path)
-    path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    make_folder(path)
     _require_empty(path)
     path.chmod(PRIVATE_FOLDER)
     folder, name = Folder(path), new_name()
     with folder.editing():
         _require_empty(path)
-        places = chosen(ledger=ledger, mark=mark, folder=path)
+        places = chosen(ledger=ledger, mark=mark)
         try:
             if places != Places():
                 places.write(path)
@@ -104,7 +104,7 @@ def _empty(path: Path) -> None:
 
 
 def _stores(places: Places, path: Path, name: str) -> tuple[Store, Mark]:
-    mark = places.mark_of(name)
+    mark = places.mark_of(name, path)
     try:
         return places.ledger_store(path), mark
     except BaseException:
@@ -116,7 +116,7 @@ def opened(path: Path, *, mark: str | Path | None = None) -> tuple[Folder, Ledge
     """A folder that is there, and its ledger, which is refused if it is not the one that was used last."""
     folder, places = found(path), kept(path)
     if mark is not None:
-        places = Places(places.ledger, chosen(ledger=None, mark=mark, folder=path).mark)
+        places = Places(places.ledger, chosen(ledger=None, mark=mark).mark)
     ledger = started(folder, places)
     if mark is not None:
         places.write(path)

@@ -36,14 +36,15 @@ class Places:
         with _unnamed("ledger"):
             return SQLiteStore(folder / LEDGER) if self.ledger is None else _postgres(self.ledger)
 
-    def mark_of(self, ledger: str) -> Mark:
-        """The mark of a ledger: in the user's state folder, or where the owner said."""
+    def mark_of(self, ledger: str, folder: Path) -> Mark:
+        """The mark of a ledger: in the user's state folder, or where the owner said; never in the database's folder."""
         with _unnamed("mark"):
             if self.mark is not None and is_url(self.mark):
                 return _marked(_postgres(self.mark), ledger)
             place = state_folder() / "marks" / f"{ledger}.sqlite" if self.mark is None else Path(self.mark)
+            _require_outside(place, folder)
             make_folder(place.parent)
-            return _marked(SQLiteStore(place), ledger)
+            return Mark.in_file(place, ledger)
 
     def write(self, folder: Path) -> None:
         """Keep the places of the owner's choice."""
@@ -54,7 +55,7 @@ class Places:
         replace_text(folder / NAME, _HEADER + tomlkit.dumps(document))
 
 
-def chosen(*, ledger: str | None, mark: str | Path | None, folder: Path) -> Places:
+def chosen(*, ledger: str | None, mark: str | Path | None) -> Places:
     """The places that an owner names."""
     if ledger is not None and not (isinstance(ledger, str) and is_url(ledger)):
         raise InvalidParameter("ledger", type(ledger), allowed="left out, or a URL such as postgresql://host/database")
@@ -62,13 +63,16 @@ def chosen(*, ledger: str | None, mark: str | Path | None, folder: Path) -> Plac
         return Places(ledger, mark)
     if not isinstance(mark, str | os.PathLike) or not str(mark):
         raise InvalidParameter("mark", type(mark), allowed="the path of a file, or a URL of PostgreSQL")
-    place = Path(mark).expanduser().absolute()
-    if place.resolve().is_relative_to(folder.resolve()):
+    return Places(ledger, str(Path(mark).expanduser().absolute()))
+
+
+def _require_outside(mark: Path, folder: Path) -> None:
+    """Refuse a mark in the folder, in whatever way its place was chosen."""
+    if not mark.is_absolute() or mark.resolve().is_relative_to(folder.resolve()):
         raise InvalidParameter(
-            "mark", str(mark), allowed="outside the database's folder",
+            "mark", "inside the database's folder", allowed="an absolute path outside it (mark=..., or XDG_STATE_HOME)",
             hint="A backup that brings the folder back must not bring the mark back with it.",
         )  # fmt: skip
-    return Places(ledger, str(place))
 
 
 def kept(folder: Path) -> Places:

@@ -13,7 +13,8 @@ from typing import Any
 
 from dalenius.accounting.budget import Budget
 from dalenius.curator import blocks
-from dalenius.curator.catalog import PATH, Catalog, Draft, Grant, Partition, Population, Study
+from dalenius.curator.catalog import Catalog, Draft, Grant, Partition, Population, Study
+from dalenius.curator.declaring import relation_name
 from dalenius.curator.folder.declarations import (
     UNKNOWN,
     Plain,
@@ -29,8 +30,8 @@ from dalenius.curator.folder.declarations import (
 )
 from dalenius.curator.ledger.accounts import Rate
 from dalenius.curator.names import as_share, column_name, moment
+from dalenius.curator.units import PATH
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.numbers import positive, whole
 from dalenius.query.tables import Most, Table, Unit, UnitColumn, Via
 
@@ -243,7 +244,7 @@ def _population_facts(declared: Catalog, people: Population) -> Plain:
     return _stated(
         epsilon=figure(people.budget.epsilon),
         delta=figure(people.budget.delta) if people.budget.delta else None,
-        neighbours="add_remove" if people.neighbours == AddRemove() else "replace",
+        neighbours=relation_name(people.neighbours),
         purpose=people.purpose or None,
         retires=people.retires and day(people.retires),
         partition=parts and _partition_facts(declared, parts),

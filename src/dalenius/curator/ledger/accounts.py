@@ -6,6 +6,11 @@ import datetime as dt
 from dataclasses import dataclass, field
 
 from dalenius.accounting.amounts import Amount
+from dalenius.errors import InvalidParameter
+from dalenius.privacy.numbers import whole
+
+MOST = 10**9
+"""The largest number of charges or seconds in a rate: 30 years, and a time that every store can compare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +62,17 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `count` charges of one asker in any `seconds`."""
+    """At most `count` charges of one asker in any `seconds`; a charge counts for up to a second longer."""
 
     count: int
     seconds: int
+
+    def __post_init__(self) -> None:
+        for name in ("count", "seconds"):
+            number = whole(1, **{name: getattr(self, name)})
+            if number > MOST:
+                raise InvalidParameter(name, number, allowed=f"at most {MOST:,}")
+            object.__setattr__(self, name, number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,13 @@ class Findings:
         return not self.problems
 
 
-def check(rows: Rows) -> Findings:
-    """Recount a ledger from its entries alone, and compare with all else that it keeps."""
+def check(store: Store, rows: Rows) -> Findings:
+    """Recount a ledger from its entries alone, and compare with all else that it keeps.
+
+    Guarantee: it is unsound if the database itself would do anything else to it than a new one would.
+    """
+    if not store.is_as_made(rows):  # a trigger that takes charges back would be sound until the next one
+        return Findings(None, NOTHING, {}, ("its tables are missing, or they or what guards them were changed",))
     check = _Check(rows)
     check.entries()
     if not check.problems:  # what follows from the entries is only known if they are whole
@@ -54,7 +59,7 @@ def examined(store: Store) -> Findings:
     """Check a store; one that cannot be read as a ledger is unsound."""
     try:
         with store.reading() as rows:
-            return check(rows)
+            return check(store, rows)
     except DaleniusError:
         raise
     except Exception:  # of the database: its text may name places

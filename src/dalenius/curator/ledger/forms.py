@@ -8,6 +8,8 @@ from dalenius.curator.ledger.accounts import Account, Charge, Terms
 from dalenius.curator.ledger.entries import Facts
 from dalenius.errors import InvalidParameter
 
+MOST_KEY = 200
+"""How many characters an asker's own name for an attempt may have."""
 _OURS = frozenset({"number", "at", "kind"})
 
 

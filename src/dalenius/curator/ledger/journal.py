@@ -52,7 +52,7 @@ class Journal:
 
     def append(self, work: Callable[[Writing], Value]) -> Value:
         """Run `work` in a transaction; it reads, refuses by raising a `DaleniusError`, or adds entries."""
-        require_home(self._process)  # before the locks: after a fork no thread may be there to release them
+        self.require_home()  # before the locks: after a fork no thread may be there to release them
         task = _Task(work)
         with self._changed:
             self._waiting.append(task)
@@ -62,6 +62,10 @@ class Journal:
         if leads:  # whoever finds nobody at it writes for all who wait
             self._lead()
         return task.result()
+
+    def require_home(self) -> None:
+        """Refuse a forked process."""
+        require_home(self._process)
 
     def reading(self) -> AbstractContextManager[Rows]:
         """A transaction that only reads."""

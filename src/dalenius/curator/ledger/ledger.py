@@ -10,7 +10,7 @@ from typing import Any
 from dalenius.accounting.amounts import Amount
 from dalenius.curator.ledger.accounts import Account, Charge, Rate, Receipt, Terms
 from dalenius.curator.ledger.balances import Balances, require_same_order
-from dalenius.curator.ledger.checking import Findings, check, examined, require_sound
+from dalenius.curator.ledger.checking import Findings, examined, require_sound
 from dalenius.curator.ledger.entries import (
     Entry,
     Facts,
@@ -20,12 +20,20 @@ from dalenius.curator.ledger.entries import (
     receipt_from,
     terms_facts,
 )
-from dalenius.curator.ledger.forms import plain, require_charges, require_facts, require_terms
+from dalenius.curator.ledger.forms import MOST_KEY, plain, require_charges, require_facts, require_terms
 from dalenius.curator.ledger.journal import Journal, Writing
 from dalenius.curator.ledger.marks import Mark, NoMark
 from dalenius.curator.ledger.stores import TABLES, Rows, SQLiteStore, Store, Value
 from dalenius.errors import InvalidParameter, TooOften
 from dalenius.randomness.entropy import system_entropy
+
+_LATELY = 10_000
+_CHARGES = (
+    "SELECT entries.body, answers.receipt IS NOT NULL FROM receipts JOIN entries ON entries.number = receipts.number "
+    "LEFT JOIN answers ON answers.receipt = receipts.id WHERE receipts.number > ? "
+)
+MOST_BYTES = 200_000_000
+"""The longest answer that is kept: a fifth of what SQLite holds in one place."""
 
 
 class Ledger:
@@ -40,7 +48,7 @@ class Ledger:
     def __init__(
         self, store: Store, mark: Mark | NoMark | None = None, *, clock: Callable[[], dt.datetime] | None = None
     ) -> None:
-        self._journal = Journal(store, mark or NoMark(), clock=clock)
+        self._store, self._journal = store, Journal(store, mark or NoMark(), clock=clock)
         self._clock = clock or (lambda: dt.datetime.now(dt.UTC))
 
     @classmethod
@@ -126,7 +134,7 @@ class Ledger:
         for name, text in (("question", question), ("request", request)):
             plain(name, text)
         if key is not None:
-            plain("key", key, most=200)
+            plain("key", key, most=MOST_KEY)
 
         def charged(writing: Writing) -> Receipt:
             earlier = _by_key(writing.rows, who, key, request)
@@ -145,17 +153,22 @@ class Ledger:
 
         return self._journal.append(charged)
 
-    def read(self, receipt: Receipt, charges: Sequence[Charge], *, who: str) -> None:
-        """Charge quotas, and not the population, for an answer that is there already."""
+    def read(self, receipt: Receipt, charges: Sequence[Charge], *, who: str, key: str | None = None) -> None:
+        """Charge quotas, and not the population, for an answer that is there already. With a `key` that this asker has
+        used for it lately, within the last entries, nothing is charged again."""
         require_charges(charges)
         plain("who", who, most=200)
+        if key is not None:
+            plain("key", key, most=MOST_KEY)
 
         def charged(writing: Writing) -> None:
             _require_known(writing.rows, receipt)
+            if key is not None and _read_lately(writing, {"receipt": receipt.id, "who": who, "key": key}):
+                return
             balances = writing.balances
             balances.require(charges, writing.now, quotas_only=True)
-            facts = {"receipt": receipt.id, "who": who, "charges": [charge_facts(charge) for charge in charges]}
-            writing.add("read", facts)
+            paid = [charge_facts(charge) for charge in charges]
+            writing.add("read", {"receipt": receipt.id, "who": who, "key": key, "charges": paid})
             balances.charge(charges, quotas_only=True)
 
         self._journal.append(charged)
@@ -163,7 +176,8 @@ class Ledger:
     # ---- answers
 
     def store(self, receipt: Receipt, body: str) -> None:
-        """Keep the answer that a receipt paid for; there is one, and it does not change."""
+        """Keep the answer that a receipt paid for; there is one, and it does not change. One that is too long for a
+        store is refused, and nothing else is."""
         digest = text_hash(body)
 
         def kept(writing: Writing) -> None:
@@ -216,6 +230,10 @@ class Ledger:
 
     # ---- what it says
 
+    def require_home(self) -> None:
+        """Refuse a forked process, without a wait for any lock."""
+        self._journal.require_home()
+
     def now(self) -> dt.datetime:
         """The time by the ledger's clock."""
         return self._clock()
@@ -242,11 +260,30 @@ class Ledger:
         """All charges, in order."""
         return tuple(receipt_from(entry) for entry in self._of_kind("charge"))
 
-    def _of_kind(self, kind: Kind) -> Iterator[Entry]:
+    def charged(self, *, who: str | None = None, after: int = 0, most: int = 2**62) -> list[tuple[Entry, bool]]:
+        """The charges to somebody, or to all, after a number, and whether each has an answer."""
+        sql, theirs = _CHARGES, [] if who is None else [who]
+        sql += "AND who = ? ORDER BY receipts.number LIMIT ?" if theirs else "ORDER BY receipts.number LIMIT ?"
         with self._journal.reading() as rows:
-            found = rows.execute("SELECT body FROM entries WHERE body LIKE ? ORDER BY number", [f'%"kind":"{kind}"%'])
-        entries = (Entry.from_body(body) for (body,) in found)
-        return (entry for entry in entries if entry.kind == kind)  # a record may contain the same letters
+            found = rows.execute(sql, [after, *theirs, most])
+        return [(Entry.from_body(body), bool(answered)) for body, answered in found]
+
+    def count(self) -> int:
+        """How many charges there are."""
+        with self._journal.reading() as rows:
+            ((found,),) = rows.execute("SELECT count(*) FROM receipts", [])
+        return int(found)
+
+    def declared(self, *, after: int = 0) -> tuple[list[Entry], int]:
+        """The accounts that were opened and what the owner wrote down, after a number; and the last number."""
+        with self._journal.reading() as rows:
+            found = [*_of_kind(rows, "account", after), *_of_kind(rows, "record", after)]
+            ((last,),) = rows.execute("SELECT coalesce(max(number), 0) FROM entries")
+        return sorted(found, key=lambda entry: entry.number), int(last)
+
+    def _of_kind(self, kind: Kind) -> list[Entry]:
+        with self._journal.reading() as rows:
+            return _of_kind(rows, kind)
 
     def receipt(self, name: str) -> Receipt | None:
         """The receipt of this id."""
@@ -263,11 +300,16 @@ class Ledger:
 
     def check(self) -> Findings:
         """Recount all of it from the entries alone."""
-        with self._journal.reading() as rows:
-            return check(rows)
+        return examined(self._store)
 
     def close(self) -> None:
         self._journal.close()
+
+
+def _of_kind(rows: Rows, kind: Kind, after: int = 0) -> list[Entry]:
+    sql = "SELECT body FROM entries WHERE number > ? AND body LIKE ? ORDER BY number"
+    found = (Entry.from_body(body) for (body,) in rows.execute(sql, [after, f'%"kind":"{kind}"%']))
+    return [entry for entry in found if entry.kind == kind]  # a record may contain the same letters
 
 
 def prepare(store: Store) -> None:
@@ -283,10 +325,14 @@ def new_name() -> str:
 
 
 def text_hash(body: str) -> str:
+    """The hash of a text that a store can keep."""
     try:
-        return hashlib.sha256(body.encode()).hexdigest()
+        written = body.encode()
     except UnicodeEncodeError:  # half a character: no store can keep it
         raise InvalidParameter("answer", "not a text", allowed="a text of whole characters") from None
+    if len(written) > MOST_BYTES:
+        raise InvalidParameter("answer", "too long", allowed=f"at most {MOST_BYTES:,} bytes")
+    return hashlib.sha256(written).hexdigest()
 
 
 def _by_key(rows: Rows, who: str, key: str | None, request: str) -> Receipt | None:
@@ -302,6 +348,12 @@ def _by_key(rows: Rows, who: str, key: str | None, request: str) -> Receipt | No
     return receipt
 
 
+def _read_lately(writing: Writing, facts: Facts) -> bool:
+    sql, reads = "SELECT body FROM entries WHERE number > ? AND body LIKE ?", '%"kind":"read"%'
+    found = writing.rows.execute(sql, [writing.head.number - _LATELY, reads])
+    return any(facts.items() <= Entry.from_body(body).facts.items() for (body,) in found)
+
+
 def _index(rows: Rows, receipt: Receipt) -> None:
     second = int(receipt.at.timestamp())
     values: list[Value] = [receipt.id, receipt.number, receipt.who, receipt.key, receipt.request, second]
@@ -312,7 +364,7 @@ def _require_rate(writing: Writing, who: str, rate: Rate | None) -> None:
     if rate is None:
         return
     since = int(writing.now.timestamp()) - rate.seconds
-    ((count,),) = writing.rows.execute("SELECT count(*) FROM receipts WHERE who = ? AND second > ?", [who, since])
+    ((count,),) = writing.rows.execute("SELECT count(*) FROM receipts WHERE who = ? AND second >= ?", [who, since])
     if count >= rate.count:
         raise TooOften(
             who, what=f"ask more than {rate.count} times in {rate.seconds} seconds", instead="Ask again later."

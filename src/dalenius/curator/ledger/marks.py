@@ -7,6 +7,7 @@ mark (the process died between the two), never behind it or beside it.
 Every commit holds the mark from before it reads the ledger until the mark has moved: of two clones that run at the same
 time only one finds the mark in its own past. A mark also keeps the caps and what was spent of them, and every point
 that it ever stood at: whatever a ledger did up to one of these points is contained in what the mark says was spent.
+When it moves to another copy, that is a turn: only points since the last turn lie in the past of where it stands.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from pathlib import Path
 from typing import Protocol
 
 from dalenius.curator.ledger.entries import BEFORE_ALL
-from dalenius.curator.ledger.stores import Rows, SQLiteStore, Store
-from dalenius.errors import LedgerRefused
+from dalenius.curator.ledger.stores import DECLARED, Rows, SQLiteStore, Store, declared_by
+from dalenius.errors import InvalidParameter, LedgerRefused
 
-_TABLES = (
+TABLES = (
     "CREATE TABLE IF NOT EXISTS marks (ledger TEXT NOT NULL, step BIGINT NOT NULL, number BIGINT NOT NULL, "
     "hash TEXT NOT NULL, PRIMARY KEY (ledger, step))",
     "CREATE TABLE IF NOT EXISTS mark_totals (ledger TEXT NOT NULL, path TEXT NOT NULL, block TEXT NOT NULL, "
     "divergence BIGINT NOT NULL, delta BIGINT NOT NULL, PRIMARY KEY (ledger, path, block))",
     "CREATE TABLE IF NOT EXISTS mark_caps (ledger TEXT NOT NULL, path TEXT NOT NULL, terms TEXT NOT NULL, "
     "PRIMARY KEY (ledger, path))",
+    "CREATE TABLE IF NOT EXISTS mark_turns (ledger TEXT NOT NULL, step BIGINT NOT NULL, PRIMARY KEY (ledger, step))",
 )
 _SPENT = (
     "INSERT INTO mark_totals VALUES (?, ?, ?, ?, ?) ON CONFLICT (ledger, path, block) DO UPDATE SET "
@@ -64,6 +66,9 @@ class Held(Protocol):
     def points(self) -> Iterator[Head]:
         """Wherever the mark has stood, the furthest first."""
 
+    def since_turn(self, point: Head) -> bool:
+        """Whether the mark stood at this point since it last moved to another copy."""
+
     def figures(self) -> Figures:
         """What had been spent by then."""
 
@@ -73,6 +78,9 @@ class Held(Protocol):
     def move(self, head: Head, figures: Figures) -> None:
         """Write down how far the ledger has come, and those figures that changed."""
 
+    def turn(self, head: Head, figures: Figures) -> None:
+        """Go on with another copy of the ledger, whose figures replace all that were known."""
+
 
 class Mark:
     """The mark of one ledger, in a store of its own: a SQLite file outside the folder, or another database."""
@@ -80,15 +88,21 @@ class Mark:
     def __init__(self, store: Store, ledger: str) -> None:
         self._store, self._ledger = store, ledger
         with store.writing() as rows:
-            for statement in _TABLES:
+            for statement in TABLES:
                 rows.execute(statement)
 
     @classmethod
     def in_file(cls, path: Path, ledger: str) -> Mark:
-        """A mark in a SQLite file; folders that are missing are made for the owner alone."""
-        for folder in reversed([parent for parent in path.parents if not parent.exists()]):
-            folder.mkdir(mode=0o700, exist_ok=True)
-        return cls(SQLiteStore(path), ledger)
+        """A mark in a SQLite file of marks; any other file is refused before anything is written into it."""
+        store = SQLiteStore(path)
+        try:
+            with store.reading() as rows:
+                if not frozenset(rows.execute(DECLARED)) <= declared_by(*TABLES):
+                    raise InvalidParameter("mark", "a file of other things", allowed="a new file, or one with marks alone")
+            return cls(store, ledger)
+        except BaseException:
+            store.close()
+            raise
 
     @contextmanager
     def held(self) -> Iterator[Held]:
@@ -122,6 +136,13 @@ class _Held:
         caps = self._rows.execute("SELECT path, terms FROM mark_caps WHERE ledger = ?", [self._ledger])
         return Figures({(path, block): (divergence, delta) for path, block, divergence, delta in spent}, dict(caps))
 
+    def since_turn(self, point: Head) -> bool:
+        sql = (
+            "SELECT 1 FROM marks WHERE ledger = ? AND number = ? AND hash = ? AND step >= "
+            "(SELECT coalesce(max(step), 0) FROM mark_turns WHERE ledger = ?)"
+        )
+        return bool(self._rows.execute(sql, [self._ledger, point.number, point.hash, self._ledger]))
+
     def require_behind(self, ledger: Rows, head: Head) -> None:
         if self._last == head:
             return
@@ -143,6 +164,11 @@ class _Held:
         for path, terms in figures.caps.items():
             self._rows.execute(_CAP, [self._ledger, path, terms])
 
+    def turn(self, head: Head, figures: Figures) -> None:
+        self._rows.execute("DELETE FROM mark_totals WHERE ledger = ?", [self._ledger])
+        self._rows.execute("INSERT INTO mark_turns VALUES (?, ?)", [self._ledger, self._step + 1])
+        self.move(head, figures)
+
 
 class NoMark:
     """For a ledger that lives in memory and cannot be restored."""
@@ -162,6 +188,9 @@ class _NothingHeld:
     def points(self) -> Iterator[Head]:
         return iter(())
 
+    def since_turn(self, point: Head) -> bool:
+        return True
+
     def figures(self) -> Figures:
         return Figures()
 
@@ -169,6 +198,9 @@ class _NothingHeld:
         pass
 
     def move(self, head: Head, figures: Figures) -> None:
+        pass
+
+    def turn(self, head: Head, figures: Figures) -> None:
         pass
 
 

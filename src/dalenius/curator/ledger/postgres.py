@@ -24,10 +24,21 @@ _BEGIN_WRITING = (
 )
 _BEGIN_READING = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
 
-_REFUSE = (
-    "CREATE OR REPLACE FUNCTION dalenius_refuse() RETURNS trigger LANGUAGE plpgsql AS "
-    "$$ BEGIN RAISE EXCEPTION 'nothing in a ledger is changed or taken back'; END $$"
+_BODY = " BEGIN RAISE EXCEPTION 'nothing in a ledger is changed or taken back'; END "
+_REFUSE = f"CREATE OR REPLACE FUNCTION dalenius_refuse() RETURNS trigger LANGUAGE plpgsql AS $${_BODY}$$"
+_GUARDED, _OURS = ("entries", "answers"), ("accounts", "answers", "entries", "receipts", "spent")
+
+_TABLES = (
+    "SELECT relname, relkind::text, relhasrules, relrowsecurity, relhassubclass, "
+    "EXISTS (SELECT FROM pg_attrdef WHERE adrelid = pg_class.oid) FROM pg_class "
+    "WHERE relnamespace = current_schema()::regnamespace AND relname IN (?, ?, ?, ?, ?) ORDER BY relname"
 )
+_TRIGGERS = (
+    "SELECT relname, tgname, tgtype::int, tgenabled::text, tgqual IS NULL, prosrc FROM pg_trigger "
+    "JOIN pg_class ON pg_class.oid = tgrelid JOIN pg_proc ON pg_proc.oid = tgfoid WHERE NOT tgisinternal "
+    "AND relnamespace = current_schema()::regnamespace AND relname IN (?, ?, ?, ?, ?) ORDER BY relname, tgname"
+)
+_BEFORE_ANY_CHANGE = 2 + 8 + 16 + 32  # before; delete, update, truncate; once for each statement
 
 
 class PostgresStore:
@@ -42,7 +53,7 @@ class PostgresStore:
         *(
             f"CREATE OR REPLACE TRIGGER {table}_never_changed BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
             f"FOR EACH STATEMENT EXECUTE FUNCTION dalenius_refuse()"
-            for table in ("entries", "answers")
+            for table in _GUARDED
         ),
     )
 
@@ -50,6 +61,12 @@ class PostgresStore:
         self._driver = optional("psycopg", function="A ledger in PostgreSQL", extra="postgres")
         self._process, self._lock, self._closed = identity(), threading.RLock(), False
         self._connection = self._connected(url)
+
+    def is_as_made(self, rows: Rows) -> bool:
+        """Compare tables, rules and triggers with those of a new ledger: a trigger could take charges back."""
+        tables = [(name, "r", False, False, False, False) for name in _OURS]
+        guards = [(name, f"{name}_never_changed", _BEFORE_ANY_CHANGE, "O", True, _BODY) for name in sorted(_GUARDED)]
+        return rows.execute(_TABLES, _OURS) == tables and rows.execute(_TRIGGERS, _OURS) == guards
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:

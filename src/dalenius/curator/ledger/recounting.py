@@ -17,7 +17,7 @@ SHAPES: dict[str, frozenset[str]] = {
     "ledger": frozenset({"ledger"}),
     "account": frozenset({"account", "terms"}),
     "charge": frozenset({"receipt", "who", "question", "request", "key", "charges"}),
-    "read": frozenset({"receipt", "who", "charges"}),
+    "read": frozenset({"receipt", "who", "key", "charges"}),
     "answer": frozenset({"receipt", "sha256"}),
     "reconciled": frozenset({"mark", "raised"}),
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -31,10 +33,17 @@ TABLES = (
 and is kept for speed."""
 
 BUSY_SECONDS = 60
+_INSTEAD_OF_A_FORK = "Start a new process instead (multiprocessing: spawn), and open the folder there."
+DECLARED = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"
+"""Everything that a SQLite file declares: tables, indexes, triggers and views."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
 _NO_SCHEMA = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA)  # when a file is opened, that it cannot be understood
 DURABLE = ("PRAGMA synchronous = FULL", "PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")
 """A commit has ended when the disk has it; macOS needs to be told that its cache is not the disk."""
+_making = threading.Lock()  # nobody here has a file open in SQLite before the one who makes it has closed it
+_numbers = itertools.count()
+_open: dict[int, tuple[tuple[int, int], tuple[int, int]]] = {}
+"""The files that are open in SQLite, and since which process, by a number for each store."""
 
 
 class Rows(Protocol):
@@ -54,6 +63,9 @@ class Store(Protocol):
     @property
     def append_only(self) -> tuple[str, ...]:
         """Statements after which the database itself refuses to change or delete entries and answers."""
+
+    def is_as_made(self, rows: Rows) -> bool:
+        """Whether the tables, and what the database itself does when they are written, are those of a new ledger."""
 
     def writing(self) -> AbstractContextManager[Rows]:
         """A context manager that gives `Rows`, to read and write."""
@@ -82,13 +94,22 @@ class SQLiteStore:
         self._path, self._process, self._lock = path, identity(), threading.RLock()
         self._reading = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
-        self._closed = False
+        self._closed, self._number = False, next(_numbers)
         if path is not None:
             _for_the_owner_alone(path)
+            _open[self._number] = _require_not_inherited(path), self._process
         # The checkpoint syncs what a killed process wrote: a mark must not move to what a power cut can still lose.
-        self._connection = self._connected("PRAGMA journal_mode = WAL", *DURABLE, "PRAGMA wal_checkpoint")
+        try:
+            self._connection = self._connected("PRAGMA journal_mode = WAL", *DURABLE, "PRAGMA wal_checkpoint")
+        except BaseException:
+            _open.pop(self._number, None)
+            raise
         if path is not None:
             self._require_whole()
+
+    def is_as_made(self, rows: Rows) -> bool:
+        """Compare all that the file declares with that of a new ledger: a trigger could take charges back."""
+        return frozenset(rows.execute(DECLARED)) == declared_by(*TABLES, *self.append_only)
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:
@@ -123,6 +144,7 @@ class SQLiteStore:
             for connection in (*self._idle, self._connection):
                 connection.close()
             self._idle = []
+            _open.pop(self._number, None)
 
     def _reader(self) -> sqlite3.Connection:
         with self._reading:
@@ -159,7 +181,7 @@ class SQLiteStore:
             if found != [("ok",)]:
                 raise damaged("its tables and indexes do not agree")
         except BaseException:
-            self._connection.close()
+            self.close()
             raise
 
     def _require_open(self) -> None:
@@ -201,6 +223,15 @@ def _faults(*codes: int) -> Iterator[None]:
         raise damaged() from None
 
 
+@cache
+def declared_by(*statements: str) -> frozenset[tuple[Any, ...]]:
+    """What a new SQLite file declares after these statements."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        return frozenset(connection.execute(DECLARED).fetchall())
+
+
 def damaged(problem: str = "it cannot be read as a database") -> LedgerRefused:
     return LedgerRefused(
         f"it is damaged ({problem})",
@@ -211,14 +242,33 @@ def damaged(problem: str = "it cannot be read as a database") -> LedgerRefused:
 def require_home(process: tuple[int, int]) -> None:
     """Refuse a forked process. To be called before a lock is taken: its holder may not exist after a fork."""
     if identity() != process:
+        raise InvalidParameter("process", "a fork", allowed="the one that opened this ledger", hint=_INSTEAD_OF_A_FORK)
+
+
+def _require_not_inherited(path: Path) -> tuple[int, int]:
+    """Refuse a file that was open before a fork, and give its number on the disk.
+
+    SQLite, which was copied with the process, believes that it has locks on the file that belong to the process before.
+    It would take none, and what it writes could be deleted by others.
+    """
+    facts = path.stat()
+    found = facts.st_dev, facts.st_ino
+    if any(file == found and process != identity() for file, process in list(_open.values())):
         raise InvalidParameter(
-            "process", "a fork", allowed="the one that opened this ledger", hint="Open the folder again here."
+            "process", "a fork", allowed="one that was started without this database", hint=_INSTEAD_OF_A_FORK
         )
+    return found
 
 
 def _for_the_owner_alone(path: Path) -> None:
-    """Make the file, or take it back, so that nobody else can read it; SQLite gives its companions the same mode."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    for name in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
-        if name.exists():
+    """Make the file, or take it back, so that nobody else can read it; SQLite gives its companions the same mode.
+
+    A file that is there is never opened: to close it would let go of all locks that SQLite holds on it anywhere in this
+    process, and another process could then delete a log that is in use here, with the charges in it.
+    """
+    place = path.resolve()
+    with _making, suppress(FileExistsError):
+        os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    for name in (place, place.with_name(f"{place.name}-wal"), place.with_name(f"{place.name}-shm")):
+        with suppress(FileNotFoundError):
             name.chmod(0o600)

@@ -19,7 +19,7 @@ from dalenius.privacy.numbers import shown
 _CSV = (
     "kind", "population", "name", "used_for", "tables", "unit", "neighbours", "epsilon", "delta", "quota_share",
     "reserve_share", "spent_share", "spent_epsilon", "week_share", "week_share_overall", "exhausted", "retires",
-    "releases", "first", "last", "start", "end",
+    "releases", "first", "last", "start", "end", "removed",
 )  # fmt: skip
 
 
@@ -63,6 +63,8 @@ def promise(record: PopulationRecord) -> str:
 
 def lasts(record: PopulationRecord) -> str:
     """When nothing will be left, in words."""
+    if record.removed:
+        return "removed"
     if record.retired:
         return "retired"
     if record.spent >= 1:
@@ -120,6 +122,7 @@ def _rows(record: PopulationRecord) -> Iterator[dict[str, Any]]:
         "week_share_overall": _decimal(record.weekly_overall),
         "exhausted": record.exhausted.isoformat() if record.exhausted else "", "retires": day(record.retires),
         "releases": record.releases, "first": day(record.first), "last": day(record.last),
+        "removed": "yes" if record.removed else "",
     }  # fmt: skip
     for name, share in record.blocks:
         yield {"kind": "block", "population": record.name, "name": name, "spent_share": _decimal(share)}

@@ -54,7 +54,7 @@ def _population(record: PopulationRecord) -> str:
         "Cap": promise(record),
         "Spent": f"{percent(record.spent)}, as much as epsilon {shown(record.spent_epsilon)} buys",
         "A week": f"{percent(record.weekly)} lately, {percent(record.weekly_overall)} overall",
-        "Lasts until": lasts(record),
+        "Lasts until": "removed from the catalog; what was spent stays spent" if record.removed else lasts(record),
         "Retires": day(record.retires) or "no day set",
         "Releases": _releases(record),
     }

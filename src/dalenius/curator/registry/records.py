@@ -51,6 +51,8 @@ class PopulationRecord:
     blocks: tuple[tuple[str, Fraction], ...] = ()
     """The share that the units of each block bear; `spent` is the largest."""
     studies: tuple[StudyRecord, ...] = ()
+    removed: bool = False
+    """Whether the catalog has it no longer. What was spent stays spent."""
 
     @property
     def left(self) -> Fraction:

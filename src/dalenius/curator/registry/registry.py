@@ -10,15 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dalenius.curator.asking.prices import epsilon_of
+from dalenius.accounting.budget import Budget, Rectangle
+from dalenius.accounting.shares import epsilon_of
 from dalenius.curator.catalog import Catalog, Population, Study
+from dalenius.curator.declaring import relation, relation_name
 from dalenius.curator.ledger.accounts import Account
 from dalenius.curator.ledger.ledger import Ledger
+from dalenius.curator.records import Records
 from dalenius.curator.registry.forms import csv_text, json_text, text
 from dalenius.curator.registry.page import page
 from dalenius.curator.registry.records import PopulationRecord, StudyRecord
 from dalenius.curator.registry.spending import Spending, Spent
-from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.tables import Table
 
 RECENT = dt.timedelta(weeks=4)
@@ -29,7 +31,8 @@ _FURTHEST = dt.timedelta(days=365_000)
 
 @dataclass(frozen=True)
 class Registry:
-    """What each population is used for, and how much of its budget was spent, how fast, and until when it lasts.
+    """What each population is used for, and how much of its budget was spent, how fast, and until when it lasts; also
+    of those that were taken out of the catalog.
 
     Guarantee: it depends on the catalog, the ledger and the clock alone, and names no analyst. Sums and rates are
     exact; only the forecast is rounded, to a day.
@@ -61,14 +64,19 @@ class Registry:
         return {each.name: each for each in self.populations}[name]
 
 
-def registry(catalog: Catalog, ledger: Ledger, spending: Spending) -> Registry:
+def registry(catalog: Catalog, records: Records, ledger: Ledger, spending: Spending) -> Registry:
     """The registry as of now; `spending` is read on from the ledger."""
     now, spent = ledger.now(), spending.updated(ledger)
-    return Registry(now, tuple(_Population(each, catalog, ledger, spent, now).record() for each in _sorted(catalog)))
+    people = sorted([*catalog.populations.values(), *_removed(catalog, records)], key=lambda each: each.name)
+    return Registry(now, tuple(_Population(each, catalog, ledger, spent, now).record() for each in people))
 
 
-def _sorted(catalog: Catalog) -> list[Population]:
-    return sorted(catalog.populations.values(), key=lambda each: each.name)
+def _removed(catalog: Catalog, records: Records) -> Iterator[Population]:
+    """Populations that only the ledger still knows: whoever takes one out of the catalog does not undo its spending."""
+    for name, facts in records.populations.items():
+        if name not in catalog.populations:
+            budget = Budget(facts["epsilon"], facts["delta"])
+            yield Population(name, Rectangle.of(budget), relation(facts["neighbours"]))
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,7 @@ class _Population:
             purpose=people.purpose,
             tables=tuple(table.name for table in tables),
             unit=", ".join(dict.fromkeys(str(table.protection.unit) for table in tables if table.protection)),
-            neighbours="add_remove" if isinstance(people.neighbours, AddRemove) else "replace",
+            neighbours=relation_name(people.neighbours),
             epsilon=people.budget.epsilon,
             delta=people.budget.delta,
             spent=share,
@@ -105,6 +113,7 @@ class _Population:
             last=spent.last,
             blocks=tuple(self._blocks(spent)),
             studies=tuple(self._study(each) for each in self._own_studies()),
+            removed=people.name not in self.catalog.populations,
         )
 
     def _tables(self) -> Iterator[Table]:

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from dalenius.engines.duckdb.turns import Turn
 from dalenius.errors import WorkStopped
+from dalenius.process import identity
 
 _CLOSED = {
     "autoinstall_known_extensions": "false",
@@ -74,7 +75,7 @@ class File:
     """
 
     def __init__(self, path: Path, limits: Limits, *, shared: bool = False) -> None:
-        self._path, self._limits = path, limits
+        self._path, self._limits, self._process = path, limits, identity()
         self._turn = Turn(path.with_suffix(".wanted")) if shared else None
         self._reader: duckdb.DuckDBPyConnection | None = None
         self._readers, self._opened, self._gate = 0, 0, threading.Condition()
@@ -121,6 +122,9 @@ class File:
         self._path.chmod(0o600)
 
     def close(self) -> None:
+        """Let go of the file. In a forked process nothing is touched: DuckDB's threads stayed in the one before."""
+        if identity() != self._process:
+            return
         with self._gate:
             self._gate.wait_for(lambda: self._readers == 0)
             self._forget_reader()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -22,6 +23,8 @@ from dalenius.query.cells import Cells
 from dalenius.query.plan.passes import Pass
 from dalenius.query.tables import Table
 from dalenius.query.types import Code
+
+Found = TypeVar("Found")
 
 
 class DuckDBEngine:
@@ -60,17 +63,12 @@ class DuckDBEngine:
     def missing(self, tables: Iterable[Table]) -> list[str]:
         """The names of tables whose version is not in the file."""
         unsure = [table for table in tables if (table.name, table.version) not in self._imported]
-        if not unsure:
-            return []
-        try:
-            with self._file.reading() as connection:
-                return snapshots.missing(connection, unsure)
-        except (duckdb.Error, OSError) as error:
-            self._log(error)
-        raise DataMismatch(
-            unsure[0].name, problem="the file tables.duckdb cannot be opened",
-            instead="Put back a copy of it, or take it away and update all tables.",
-        )  # fmt: skip
+        return self._looked(lambda file: snapshots.missing(file, unsure), unsure[0].name) if unsure else []
+
+    def discard(self) -> None:
+        """Drop the rows of tables that are not held; where others keep the file, the next import does it."""
+        with suppress(TablesInUse, duckdb.Error, OSError), self._file.writing() as connection:
+            snapshots.discard_tables(connection, self._tables)
 
     def release_if_wanted(self) -> bool:
         """Let go of the file if another process wants to import and no question is under way here."""
@@ -89,7 +87,7 @@ class DuckDBEngine:
             self._imported.add((table.name, table.version))
             return
         except TablesInUse:
-            problem = _in_use(table)
+            problem = _in_use(table.name)
         except DataMismatch as error:
             problem = error
         except Exception as error:
@@ -109,10 +107,7 @@ class DuckDBEngine:
 
     def counted(self, table: Table) -> Table:
         """A public table with its figures; a private one as it is."""
-        if table.protection is not None:
-            return table
-        with self._file.reading() as connection:
-            return snapshots.counted(connection, table)
+        return table if table.protection else self._looked(lambda file: snapshots.counted(file, table), table.name)
 
     def divide(self, table: Table, column: str, values: Sequence[Code]) -> None:
         """Partition the units of a table's population; raises `DataMismatch` where a unit has two of the values."""
@@ -121,7 +116,7 @@ class DuckDBEngine:
             with self._file.writing() as connection:
                 return blocks.divide(connection, table, column, values)
         except TablesInUse:
-            problem = _in_use(table)
+            problem = _in_use(table.name)
         except DataMismatch as error:
             problem = error
         except Exception as error:
@@ -132,8 +127,22 @@ class DuckDBEngine:
 
     def divided(self) -> Mapping[str, Divided]:
         """The partitions, by their populations."""
-        with self._file.reading() as connection:
-            return blocks.divided(connection)
+        return self._looked(blocks.divided, next(iter(self._tables), "(none)"))
+
+    def _looked(self, look: Callable[[duckdb.DuckDBPyConnection], Found], table: str) -> Found:
+        """What a look into the file gives; what goes wrong is said in other words than the engine's."""
+        problem: DataMismatch | None = None
+        try:
+            with self._file.reading() as connection:
+                return look(connection)
+        except TablesInUse:
+            problem = _in_use(table)
+        except (duckdb.Error, OSError) as error:
+            self._log(error)
+        raise problem or DataMismatch(
+            table, problem="the file tables.duckdb cannot be opened",
+            instead="Put back a copy of it, or take it away and update all tables.",
+        )  # fmt: skip
 
     def spelled(self, step: Pass) -> str:
         """The SQL of a pass; it depends on public facts alone."""
@@ -154,9 +163,9 @@ class DuckDBEngine:
             self._delete()
 
 
-def _in_use(table: Table) -> DataMismatch:
+def _in_use(table: str) -> DataMismatch:
     return DataMismatch(
-        table.name,
+        table,
         problem="another process holds the tables open and does not let go",
         instead="Wait for the questions that run there, or close the database there, and try again.",
     )

@@ -51,11 +51,20 @@ def missing(connection: Connection, tables: Iterable[Table]) -> list[str]:
 
 
 def discard(connection: Connection, table: Table, held: Mapping[str, Table]) -> None:
-    """Drop what is left of an import of this version that was never written down, and versions before those held."""
+    """Drop what is left of an import of this version that was never written down, versions before those held, and
+    tables that are not held."""
+    discard_tables(connection, held)
     for name, version in _stored(connection):
-        known = held.get(name)
-        orphan = (name, version) == (table.name, table.version) and (known is None or known.version < version)
-        if orphan or (known is not None and version < known.version):
+        orphan = (name, version) == (table.name, table.version) and held[name].version < version
+        if orphan or version < held[name].version:
+            _drop(connection, name, version)
+
+
+def discard_tables(connection: Connection, held: Mapping[str, Table]) -> None:
+    """Drop all versions of tables that are not held. Of the others the version before stays: a question that was paid
+    for may still need it."""
+    for name, version in _stored(connection):
+        if name not in held:
             _drop(connection, name, version)
 
 

@@ -81,7 +81,7 @@ def registry(facts: Facts) -> Registry:
 def _population(facts: Facts) -> PopulationRecord:
     exhausted = facts["exhausted"]
     return PopulationRecord(
-        **_plain(facts, "name", "purpose", "unit", "neighbours", "retired", "releases"),
+        **_plain(facts, "name", "purpose", "unit", "neighbours", "retired", "releases", "removed"),
         **_fractions(facts, "epsilon", "delta", "spent", "spent_epsilon", "weekly", "weekly_overall"),
         **_moments(facts, "retires", "first", "last"),
         tables=tuple(facts["tables"]),

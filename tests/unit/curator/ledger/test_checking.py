@@ -20,6 +20,7 @@ from dalenius.curator.ledger.accounts import Account, Charge, Terms
 from dalenius.curator.ledger.checking import Findings, examined
 from dalenius.curator.ledger.journal import Writing
 from dalenius.curator.ledger.ledger import Ledger, new_name
+from dalenius.curator.ledger.stores import SQLiteStore
 from ledger_cases import ANA, BEN, PATIENTS, Place, charge, opened, units, without_syncs
 
 CANARY = "canary-4711"
@@ -72,9 +73,8 @@ def _changed(number: int, **changes: object) -> Callable[[Place], None]:
 
 def rewrite(place: Place, changes: dict[int, dict[str, object]], *, chained: bool = True) -> None:
     """Change entries as somebody would who can also compute hashes."""
-    with closing(sqlite3.connect(place.path, isolation_level=None)) as connection:
+    with place.unguarded() as connection:
         entries = connection.execute("SELECT number, body, hash FROM entries ORDER BY number").fetchall()
-        place.tamper()
         previous = "0" * 64
         for number, body, digest in entries:
             text = written({**facts_of(body), **changes[number]}) if number in changes else body
@@ -82,6 +82,14 @@ def rewrite(place: Place, changes: dict[int, dict[str, object]], *, chained: boo
             connection.execute("UPDATE entries SET body = ?, hash = ? WHERE number = ?", [text, previous, number])
 
 
+def _plainly(place: Place, *statements: str) -> None:
+    """Change a file and leave its guards as they are then."""
+    with closing(sqlite3.connect(place.path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+WALLS = "its tables are missing, or they or what guards them were changed"
 TAMPERED: dict[str, tuple[Callable[[Place], None], str]] = {
     "an entry that was changed": (_changed(6, question="other"), "entry 6: its hash"),
     "an entry taken out": (lambda p: p.tamper("DELETE FROM entries WHERE number = 6"), "entry 6: it is missing"),
@@ -117,7 +125,35 @@ TAMPERED: dict[str, tuple[Callable[[Place], None], str]] = {
     "an answer that is gone": (lambda p: p.tamper("DELETE FROM answers"), "entry 8: its answer"),
     "an answer too many": (lambda p: p.tamper("INSERT INTO answers VALUES ('x', 'y')"), "answers: there are 2"),
     "tables that are gone": (lambda p: p.tamper("DROP TABLE spent"), "its tables are missing"),
+    "a trigger that takes charges back": (
+        lambda p: p.tamper("CREATE TRIGGER x AFTER INSERT ON receipts BEGIN UPDATE spent SET divergence = 0; END"),
+        WALLS,
+    ),
+    "a guard that is gone": (lambda p: _plainly(p, "DROP TRIGGER entries_never_delete"), WALLS),
+    "a guard that does nothing": (
+        lambda p: _plainly(
+            p,
+            "DROP TRIGGER entries_never_delete",
+            "CREATE TRIGGER entries_never_delete BEFORE delete ON entries BEGIN SELECT 1; END",
+        ),
+        WALLS,
+    ),
+    "a view in place of a table": (
+        lambda p: p.tamper("ALTER TABLE spent RENAME TO s", "CREATE VIEW spent AS SELECT path, block, 0, 0 FROM s"),
+        WALLS,
+    ),
+    "an index that lets go of a key": (lambda p: p.tamper("DROP INDEX receipts_by_time"), WALLS),
 }  # fmt: skip
+
+
+def test_the_tests_below_notice_a_check_that_ignores_triggers(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted bug: entries and sums alone are looked at, and six charges of half the budget are answered."""
+    monkeypatch.setattr(SQLiteStore, "is_as_made", lambda self, rows: True)
+    TAMPERED["a trigger that takes charges back"][0](place)
+    assert place.examined().sound
+    with place.ledger() as ledger:
+        for _ in range(6):
+            charge(ledger, None, 50)
 
 
 @pytest.mark.parametrize("what", TAMPERED)
@@ -184,8 +220,7 @@ def test_a_history_that_no_ledger_would_write_is_noticed_behind_right_hashes(pla
 
 @pytest.mark.parametrize("body", ['{"number":6, "at":1}', '{"kind":"charge","at":1}', "[]", "6", "{", '{"a":1,"a":1}'])
 def test_a_line_in_another_form_is_noticed_behind_right_hashes(place: Place, body: str) -> None:
-    with closing(sqlite3.connect(place.path, isolation_level=None)) as connection:
-        place.tamper()
+    with place.unguarded() as connection:
         ((previous,),) = connection.execute("SELECT hash FROM entries WHERE number = 5").fetchall()
         digest = hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
         connection.execute("UPDATE entries SET body = ?, hash = ? WHERE number = 6", [body, digest])

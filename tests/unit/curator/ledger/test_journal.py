@@ -44,6 +44,9 @@ class Watched:
         if self.failing == "after":
             raise sqlite3.OperationalError("disk I/O error")
 
+    def is_as_made(self, rows: Rows) -> bool:
+        return self._store.is_as_made(rows)
+
     def reading(self) -> AbstractContextManager[Rows]:
         return self._store.reading()
 

@@ -1,0 +1,173 @@
+"""The pool: so many worker processes for all who ask; whoever takes too long is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from dalenius.errors import DaleniusError
+from dalenius.server.faults import BUSY, CLOSING, INTERNAL, LEDGER_REFUSED, STOPPED, TOO_LONG, Faulted
+from dalenius.server.turns import Turn, Turns
+from dalenius.server.workers import Done, Task, Worker, WorkerGone
+
+_RETRY_SECONDS = 2.0
+Report = Callable[[Task, str], object]
+"""Gets what was being done when a worker was lost, and why: for the owner alone."""
+
+
+class Pool:
+    """So many workers, and those who wait for one, in turn by asker.
+
+    Guarantee: no asker holds all workers while others wait or could come, and questions that are charged never hold
+    the last `spare` ones; a task that takes longer than its seconds is killed, and a fresh worker takes the place. What
+    was charged by then stays charged.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        size: int,
+        *,
+        waiting: int,
+        spare: int = 0,
+        patience: float | None = None,
+        kept: bool = True,
+        report: Report = lambda task, reason: None,
+    ) -> None:
+        self._command, self.size, self._most_waiting, self._kept = tuple(command), size, waiting, kept
+        self._patience, self._report, self._failed = patience, report, (-_RETRY_SECONDS, INTERNAL)
+        self._turns = Turns(size, spare=spare)
+        self._idle: list[Worker] = []
+        self._starting: set[asyncio.Task[None]] = set()
+        self._count, self.killed, self._closing = 0, 0, False
+
+    async def start(self) -> None:
+        """Start all workers; raises what the first that fails met."""
+        found = await asyncio.gather(*(self._new() for _ in range(self.size)), return_exceptions=True)
+        failed = [each for each in found if isinstance(each, BaseException)]
+        if failed:
+            await self.close()
+            raise failed[0]
+
+    @property
+    def alive(self) -> int:
+        return self._count
+
+    @property
+    def waiting(self) -> int:
+        return len(self._turns.waiting)
+
+    async def do(self, task: Task, *, asker: str) -> Done:
+        """Have a task done by the next worker that is free for this asker."""
+        if self._closing:
+            raise Faulted(CLOSING)
+        if self.waiting >= self._most_waiting and not task.urgent:
+            raise Faulted(BUSY)
+        self._require_startable()
+        turn, worker = await self._turn(task, asker)
+        usable = False
+        try:
+            done = await worker.do(task)
+            usable = True
+            return done
+        except Faulted as faulted:
+            # A ledger that could not be written is not written again by this process; another one looks anew.
+            usable = faulted.fault.code != "ledger_stopped"
+            raise
+        except TimeoutError:
+            self._report(task, f"it took longer than its {task.seconds:g} seconds, and its worker was killed")
+            raise Faulted(STOPPED if task.charging else TOO_LONG) from None
+        except (WorkerGone, ConnectionError):
+            self._report(task, "its worker ended, or said what no worker says; did it run out of memory?")
+            raise Faulted(STOPPED if task.charging else INTERNAL) from None
+        finally:
+            self._turns.let_go(turn)
+            await asyncio.shield(self._given_back(worker, usable=usable))
+
+    async def close(self) -> None:
+        """Take nothing new, and end all workers that are free; those at work end with it."""
+        self._closing = True
+        starting = tuple(self._starting)
+        for task in starting:
+            task.cancel()
+        await asyncio.gather(*starting, return_exceptions=True)
+        for turn in self._turns.waiting:
+            turn.given.set_exception(Faulted(CLOSING))
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*(worker.close() for worker in idle))
+        self._count -= len(idle)
+
+    def _require_startable(self) -> None:
+        """Where no worker is left and the last did not start, try again after a while only."""
+        at, fault = self._failed
+        if not self._count and not self._starting and time.monotonic() - at < _RETRY_SECONDS:
+            raise Faulted(fault)
+
+    # ---- turns
+
+    async def _turn(self, task: Task, asker: str) -> tuple[Turn, Worker]:
+        """The next worker that is free for this asker; nobody waits for ever."""
+        turn = Turn(asker, task.charging, task.urgent, asyncio.get_running_loop().create_future())
+        try:
+            async with asyncio.timeout(self._patience):
+                return turn, await self._given(turn)
+        except TimeoutError:
+            raise Faulted(BUSY) from None
+
+    async def _given(self, turn: Turn) -> Worker:
+        self._turns.join(turn)
+        self._match()
+        given = turn.given
+        try:
+            worker: Worker = await given
+            return worker
+        except BaseException:
+            if given.done() and not given.cancelled() and given.exception() is None:
+                self._turns.let_go(turn)
+                self._idle.append(given.result())
+                self._match()
+            raise
+        finally:
+            self._turns.leave(turn)
+
+    def _match(self) -> None:
+        """Give free workers to those whose turn it is; start one where there are fewer than there may be."""
+        while self._idle and (turn := self._turns.next()):
+            turn.given.set_result(self._idle.pop())
+        if self.waiting and not self._idle and self._count + len(self._starting) < self.size and not self._closing:
+            self._start_another()
+
+    def _start_another(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._replaced())
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+
+    async def _replaced(self) -> None:
+        """Start a worker in place of one that is gone; where that is refused, tell those who wait."""
+        try:
+            await self._new()
+        except (DaleniusError, WorkerGone, TimeoutError, OSError, ValueError) as error:
+            fault = LEDGER_REFUSED if isinstance(error, DaleniusError) else INTERNAL
+            self._failed = time.monotonic(), fault
+            self._starting.discard(asyncio.current_task())  # before anybody looks again
+            for turn in self._turns.waiting:
+                turn.given.set_exception(Faulted(fault))
+
+    async def _new(self) -> None:
+        worker = await Worker.started(self._command)
+        self._count += 1
+        self._idle.append(worker)
+        self._match()
+
+    async def _given_back(self, worker: Worker, *, usable: bool) -> None:
+        """Keep a worker for the next task; one that is not usable is killed, and another takes its place."""
+        if usable and self._kept and not self._closing:
+            self._idle.append(worker)
+        else:
+            self._count -= 1
+            self.killed += not usable
+            if self._kept and not self._closing:
+                self._start_another()
+            await (worker.close() if usable else worker.kill())
+        self._match()
