@@ -171,7 +171,7 @@ An owner, once:
 
 ```
 dalenius init clinic --population patients --epsilon 3 --delta 1e-9
-dalenius add-table clinic visits visits.parquet --population patients --unit patient_id --most-rows 20 --most-groups 5
+dalenius add-table clinic visits visits.parquet --population patients --unit patient_id --most-rows 3 --most-groups 1
 # fill in the question marks in clinic/catalog.toml: bounds, steps, categories
 dalenius update-table clinic visits visits.parquet
 dalenius grant clinic ana --tables visits --share 25%
@@ -188,20 +188,28 @@ dalenius ask  clinic "SELECT city, COUNT(*) AS visits FROM visits GROUP BY city"
 The same against a server, with a token that is read from a file or from `DALENIUS_TOKEN` and never typed:
 
 ```
-dalenius token clinic ana > ana.token && dalenius serve clinic
+dalenius token clinic ana --out ana.token && dalenius serve clinic
 dalenius ask http://127.0.0.1:8765 "SELECT COUNT(*) AS visits FROM visits" --epsilon 0.2 --token-file ana.token
 ```
 
 - On a terminal, `ask` shows price and expected error and waits for a yes; in a pipe, or with `--yes`, it does not.
+  `--at-most 1%` refuses what costs more, such as an `--error` that turns out dear.
+- `--most-rows` and `--most-groups` decide how wide error bars are: [guide.md](guide.md) says how to choose them.
+- `tables`, `cost`, `ask`, `explain`, `rehearse`, `replays`, `card` and `registry` work on a folder and on a server; the
+  others work on a folder alone.
 - Answers go to standard output, all else to standard error, in lines that start with `dalenius:`. A traceback is only
   shown where `DALENIUS_TRACEBACK` is set; it may quote rows, and is for the owner.
-- `--json` gives one JSON value of a shape that stays. Exact numbers are texts ("1/3"); an answer is what the
-  ledger stores and a server sends: `{"answer": {"columns": [...], "level": ..., ...}, "left": ...}`.
+- `--json` gives one JSON value of a shape that stays. Exact numbers are texts ("1/3"): shares are parts of a
+  population's whole budget. `charged` of a replay is a text for people; its `shares` are exact, and null where a server
+  lists it. An answer is what the ledger stores and a server sends:
+  `{"answer": {"columns": [...], "level": ..., ...}, "left": ...}`.
 - `add-table` reads the header of a file and no value: types from a Parquet file's schema, `?` for those of a CSV file
-  unless `--type age=Int` says them. Bounds, steps and categories are `?` until the owner fills them in.
+  unless `--type age=Int` says them. Bounds, steps and categories are `?` until the owner fills them in, and `nullable`
+  says of each column whether values may be missing. Once a table is declared in full, `catalog.toml` alone says how.
 - `add-table --suggest-bounds --epsilon 0.5` estimates bounds of the number columns. It counts, with noise and charged
-  to the population, how many rows lie between edges that are the same for every file, and proposes those around the
-  counts that stand out of the noise. Values of few people may lie outside; they will be clamped.
+  to the population, how many rows lie between edges that are the same for every file, one row a unit, and proposes the
+  edges next to those around the counts that stand out of the noise. On a terminal the price is shown first. Values of
+  few people may lie outside; they will be clamped.
 - Shells complete commands and options after `eval "$(dalenius completion bash)"`; the same for zsh, and
   `dalenius completion fish | source`.
 """

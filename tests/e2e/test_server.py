@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -19,7 +21,10 @@ import pytest
 from clinics import clinic
 from dalenius.curator.databases import open as opened
 from dalenius.errors import InvalidParameter
+from dalenius.server import serving as serving_module
 from dalenius.server.addresses import is_loopback
+from dalenius.server.logs import Log
+from dalenius.server.pool import Pool
 from dalenius.server.serving import Serving
 
 COUNT = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.01"}
@@ -218,6 +223,25 @@ def test_a_server_does_not_start_on_a_ledger_that_was_rolled_back(place: Path, t
     with serving(folder) as (process, said):
         assert said == "refused LedgerRefused"
         assert process.wait(30) == 2
+
+
+def test_a_server_keeps_a_worker_that_no_charged_question_holds(
+    place: Path, tokens: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[int, int]] = []
+
+    class Counted(Pool):
+        def __init__(self, command: Any, size: int, *, spare: int = 0, **options: Any) -> None:
+            made.append((size, spare))
+            super().__init__(command, 0, spare=spare, **options)
+
+    async def started() -> None:
+        async with serving_module.opened_front(Serving(place / "clinic", workers=4), Log()):
+            pass
+
+    monkeypatch.setattr(serving_module, "Pool", Counted)
+    asyncio.run(started())
+    assert made == [(5, 1), (4, 0)]
 
 
 def test_only_loopback_is_listened_on_without_tls() -> None:

@@ -11,7 +11,7 @@ from dalenius.cli.options import folders, ledgers, people, questions, serving
 
 _STEPS = """typical steps:
   dalenius init clinic --population patients --epsilon 3 --delta 1e-9
-  dalenius add-table clinic visits visits.csv --population patients --unit patient_id --most-rows 20 --most-groups 5
+  dalenius add-table clinic visits visits.csv --population patients --unit patient_id --most-rows 3 --most-groups 1
   (fill in the question marks in clinic/catalog.toml, and run the line above again)
   dalenius grant clinic ana --tables visits --share 25%
   dalenius ask clinic "SELECT city, COUNT(*) AS visits FROM visits GROUP BY city" --epsilon 0.2 --as ana

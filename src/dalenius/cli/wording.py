@@ -26,6 +26,7 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bpublic=True", "--public"),
     (r"\bnullable=True", "nullable = true in catalog.toml"),
     (r"\bEachRow\(\)", "'each row'"),
+    (r" is None, but it must be\b", " is missing, but it must be"),
     (r"(?:\bmost=)?\bMost\(rows=\.\.\., groups=\.\.\.\)", "--most-rows N --most-groups N"),
     (r"(?:\bmost=)?\bMost\(rows=(\d+), groups=(\d+)\)", r"--most-rows \1 --most-groups \2"),
     (r"\bFraction\((-?\d+), (\d+)\)", r"\1/\2"),

@@ -83,12 +83,9 @@ class Database(Session):
         changes its terms; those that are not mentioned stay as they were, and "none" takes one back.
         """
         stated = Study(name, population, as_share(share))
-        terms = {"population": population, "share": stated.share} | _changed(
-            stated, reserve=reserve, start=start, end=end, purpose=purpose
-        )
-        self._curator.change(
-            lambda catalog: catalog.with_study(replace(catalog.studies.get(name, stated), **terms))
-        )
+        terms = _changed(stated, reserve=reserve, start=start, end=end, purpose=purpose)
+        terms |= {"population": population, "share": stated.share}
+        self._curator.change(lambda catalog: catalog.with_study(replace(catalog.studies.get(name, stated), **terms)))
 
     def add_table(
         self,
@@ -341,8 +338,12 @@ class Database(Session):
 
 def _changed(bare: Study, **given: Any) -> dict[str, Any]:
     """The terms of a study that were mentioned; "none" makes one as it is without any."""
-    read = {"reserve": as_share, "start": lambda day: moment(start=day), "end": lambda day: moment(end=day),
-            "purpose": lambda text: of_kind(str, purpose=text)}  # fmt: skip
+    read: Mapping[str, Callable[[Any], Any]] = {
+        "reserve": as_share,
+        "start": lambda day: moment(start=day),
+        "end": lambda day: moment(end=day),
+        "purpose": lambda text: of_kind(str, purpose=text),
+    }
     return {
         name: getattr(bare, name) if value == "none" else read[name](value)
         for name, value in given.items()

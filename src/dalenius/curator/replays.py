@@ -51,7 +51,7 @@ def _readable(asker: Asker, name: str) -> Receipt:
     are now or the answer be the analyst's own; the owner may have all."""
     ledger, tables = asker.curator.ledger, asker.tables()
     receipt = ledger.receipt(name) if isinstance(name, str) else None
-    known = {found.receipt: found for found in asker.curator.shelf.all(ledger)}.get(name) if receipt else None
+    known = asker.curator.shelf.one(ledger, name) if receipt else None
     granted = known is not None and all(table in tables for table, _ in known.versions)
     own = receipt is not None and receipt.who == asker.name
     if receipt and known and (asker.analyst is None or (granted and (own or known.is_about(tables)))):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dalenius.curator.answers.encoding import card_in
 from dalenius.curator.cards.cards import Card
-from dalenius.curator.ledger.ledger import Ledger
+from dalenius.curator.ledger.accounts import Receipt
+from dalenius.curator.ledger.ledger import PAGE, Ledger
 from dalenius.query.tables import Table
 
 
@@ -36,23 +37,35 @@ class Shelf:
 
     def __init__(self) -> None:
         self._known: dict[str, Replay | None] = {}
+        self._all: tuple[int, tuple[Replay, ...]] = (0, ())
 
-    def all(self, ledger: Ledger) -> list[Replay]:
+    def all(self, ledger: Ledger) -> tuple[Replay, ...]:
         """Every stored answer that has a card, in order."""
-        names = ledger.stored()
-        for name in names:
-            if name not in self._known:
-                self._known[name] = _described(ledger, name)
-        return [found for name in names if (found := self._known[name])]
+        last = ledger.last()
+        if self._all[0] != last:
+            names = ledger.stored()
+            self._look(ledger, [name for name in names if name not in self._known])
+            self._all = last, tuple(found for name in names if (found := self._known.get(name)))
+        return self._all[1]
+
+    def one(self, ledger: Ledger, name: str) -> Replay | None:
+        """The stored answer of one receipt, without a look at the others."""
+        if name not in self._known:
+            self._look(ledger, [name])
+        return self._known.get(name)
+
+    def _look(self, ledger: Ledger, names: Sequence[str]) -> None:
+        for begin in range(0, len(names), PAGE):
+            for receipt, body in ledger.bought(names[begin : begin + PAGE]):
+                self._known[receipt.id] = _described(receipt, card_in(body))
 
 
-def _described(ledger: Ledger, name: str) -> Replay | None:
-    receipt, card = ledger.receipt(name), stored_card(ledger, name)
-    if receipt is None or card is None:
+def _described(receipt: Receipt, card: Card | None) -> Replay | None:
+    if card is None:
         return None
     charged = ", ".join(f"{people.share} of {people.population}" for people in card.people)
     versions = tuple((source.table, source.version) for source in card.sources)
-    return Replay(name, card.asked, receipt.at, charged, versions)
+    return Replay(receipt.id, card.asked, receipt.at, charged, versions)
 
 
 def stored_card(ledger: Ledger, name: str) -> Card | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import dalenius as dl
 from command_line import Done, run
 from dalenius.cli.commands import questions
 
@@ -361,6 +362,8 @@ def test_the_registry_and_the_card_can_be_published(clinic: Path, tmp_path: Path
     assert run("card", clinic, receipt, "--json").json
     assert run("card", clinic, "nothing").code == 2
     assert run("replays", clinic, "--as", "ana", "--json").json["replays"][0]["receipt"] == receipt
+    shares = run("replays", clinic, "--as", "ana", "--json").json["replays"][0]["shares"]
+    assert shares == {"patients": run("ledger", clinic, "--json").json["charges"][0]["charges"][0]["share"]}
     assert "replayed" in run("replays", clinic, receipt, "--as", "ana").out
     assert run("replays", clinic, "nothing").code == 2
     assert CANARY not in (tmp_path / "registry.html").read_text(encoding="utf-8")
@@ -616,3 +619,26 @@ def test_a_price_that_is_too_high_says_what_is_left_and_what_n_is(clinic: Path) 
     assert "more than is left, which is 50%" in run(*asked, "60%").out
     assert "--size N" in run(*asked, "1%").out
     assert "--size N" not in run(*asked, "1%", "--size", "100").out
+
+
+def test_bounds_are_suggested_also_where_each_row_is_a_unit(empty: Path, data: Path) -> None:
+    words = ("--population", "patients", "--unit", "each row", "--type", "age=Int", "--suggest-bounds", "--epsilon", 1)
+    done = run("add-table", empty, "rows", data, *words, "--json")
+    assert done.code == 0, done.err
+    assert done.json["bounds"] == {"age": ["0", "200"]}
+
+
+def test_a_question_shows_itself_and_that_nobody_paid_for_it(clinic: Path) -> None:
+    with dl.open(clinic) as db:
+        assert repr(db.sql(COUNT)).startswith(f"<{COUNT}; not paid for")
+
+
+def test_declaring_a_study_again_in_python_keeps_its_terms(clinic: Path) -> None:
+    with dl.open(clinic) as db:
+        db.add_study("sleep", population="patients", share="20%", reserve="10%", end="2099-01-01", purpose="naps")
+        db.add_study("sleep", population="patients", share="30%")
+        kept = db.catalog.studies["sleep"]
+        assert (kept.share, kept.reserve, kept.purpose) == (Fraction(3, 10), Fraction(1, 10), "naps")
+        db.add_study("sleep", population="patients", share="30%", reserve="none", end="none", purpose="none")
+        bare = db.catalog.studies["sleep"]
+        assert (bare.reserve, bare.end, bare.purpose) == (None, None, "")

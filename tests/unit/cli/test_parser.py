@@ -50,7 +50,6 @@ def test_no_command_takes_a_secret_as_an_argument(name: str) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        (),
         ("nothing",),
         ("init",),
         ("init", "x", "--eps", "1"),

@@ -341,7 +341,7 @@ def test_a_key_belongs_to_one_question_of_one_asker() -> None:
 @pytest.mark.parametrize("key", ["", "x" * 201, "a\nb", 5, b"x", "\ud800", ("a",), ["l"]])
 def test_a_key_that_cannot_be_kept_is_refused_before_anything_is_done(key: Any) -> None:
     world = World()
-    with pytest.raises(InvalidParameter, match="key is .* a printable text of 1 to 200 characters"):
+    with pytest.raises(InvalidParameter, match=r"key is .* a printable text of 1 to 200 characters"):
         world.ask(key=key)
     assert world.events == []
 

@@ -160,7 +160,7 @@ def test_the_usual_place_of_a_mark_is_refused_inside_the_folder_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "clinic"))
-    with pytest.raises(InvalidParameter, match="mark is \"inside"):
+    with pytest.raises(InvalidParameter, match='mark is "inside'):
         dl.create(tmp_path / "clinic")
     assert [path.name for path in (tmp_path / "clinic").iterdir()] == ["catalog.lock"]
 

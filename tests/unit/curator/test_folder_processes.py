@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,8 @@ import pytest
 import dalenius as dl
 from clinics import add_visits, clinic, visits
 from dalenius.curator.folder import folder as folders
+from dalenius.curator.ledger.entries import Entry
+from dalenius.curator.records import Records
 from dalenius.engines.duckdb import connection
 from dalenius.engines.duckdb.turns import Turn
 from dalenius.errors import BudgetExceeded, DataMismatch, InvalidParameter, UnknownName
@@ -230,6 +232,72 @@ def test_to_look_for_changes_is_cheap(place: Path) -> None:
             db._curator.refresh()
             best = min(best, time.perf_counter() - begun)
         assert best < 0.005  # 0.03 ms on a quiet machine
+
+
+def test_what_was_declared_is_read_without_what_was_charged(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charges and answers are most of a ledger, and none of its records."""
+    with dl.open(place) as db:
+        for _ in range(3):
+            db.sql(COUNT).run(share="1%", fresh=True)
+        read: list[str] = []
+        decoded = Entry.from_body
+        monkeypatch.setattr(Entry, "from_body", lambda body: read.append(body) or decoded(body))
+        updated = Records().updated(db._curator.ledger)
+        monkeypatch.undo()
+        assert updated == db._curator.records.updated(db._curator.ledger)
+        kinds = [decoded(body).kind for body in read]
+        assert sorted(set(kinds)) == ["account", "record"]
+        assert updated.last == len(list(db.as_auditor().entries())) == len(kinds) + 1 + 2 * 3
+
+
+# ---- forks
+
+
+def in_a_fork(work: Callable[[], object]) -> str:
+    """What work says in a forked process, which must not hang or crash."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            said = repr(work())
+        except Exception as error:
+            said = str(error)
+        os.write(writing, said.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        said = told.read()
+    assert os.waitpid(child, 0)[1] == 0
+    return said
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
+def test_a_fork_may_close_and_nothing_else_and_waits_for_no_lock(place: Path) -> None:
+    with dl.open(place) as db:
+        db.grant("ana", tables=["visits"])
+        db.sql(COUNT).run(share="1%")  # the tables are open in DuckDB too
+        held, done = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with db._curator.lock:
+                held.set()
+                done.wait(30)
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        held.wait(30)
+        try:
+            assert "a fork" in in_a_fork(db.as_analyst("ana").left)
+        finally:
+            done.set()
+            holder.join()
+        assert "a fork" in in_a_fork(lambda: db.sql(COUNT).run(share="1%", fresh=True))
+        assert "a fork" in in_a_fork(lambda: dl.open(place))
+        assert in_a_fork(db.close) == "None"
+        db.sql(COUNT).run(share="1%", fresh=True)
+        assert len(db.history()) == 2
 
 
 # ---- a ledger in PostgreSQL

@@ -18,7 +18,7 @@ import pytest
 
 from clinics import add_visits, clinic, visits
 from dalenius.accounting.budget import Budget
-from dalenius.curator import door
+from dalenius.curator import door, shelf
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.encoding import encoded
 from dalenius.curator.databases import Database
@@ -207,6 +207,26 @@ def test_a_refusal_says_what_can_still_be_had() -> None:
     assert [found.asked for found in ana.replays()] == [COUNT, BY_CITY]
     assert [found.charged for found in ana.replays()] == ["20% of patients", "30% of patients"]
     assert COUNT in str(ana.replays()[0])
+
+
+def test_one_answer_is_had_again_without_a_look_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = clinic()
+    db.grant("ana", tables=["visits"])
+    bought = [db.sql(COUNT).run(share="1%", fresh=True) for _ in range(3)]
+    looked: list[str] = []
+    described = shelf._described
+    monkeypatch.setattr(
+        shelf, "_described", lambda receipt, card: looked.append(receipt.id) or described(receipt, card)
+    )
+    ana = db.as_analyst("ana")
+    ana.card(bought[1].receipt)
+    ana.replay(bought[1].receipt)
+    assert looked == [bought[1].receipt]
+    assert [found.receipt for found in ana.replays()] == [answer.receipt for answer in bought]
+    assert sorted(looked) == sorted(answer.receipt for answer in bought)  # each once
+    later = db.sql(COUNT).run(share="1%", fresh=True)
+    assert [found.receipt for found in ana.replays()][3:] == [later.receipt]
+    db.close()
 
 
 def test_a_question_that_could_not_be_stored_is_refused_before_it_is_charged() -> None:

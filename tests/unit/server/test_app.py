@@ -24,6 +24,7 @@ from dalenius.server.limits import Limits
 from dalenius.server.openapi import document
 from dalenius.server.routes import ARROW, ROUTES, Route, permitted
 from dalenius.server.schemas import require
+from dalenius.server.workers import Task
 from servers import COUNT, QUICK, Served
 
 HOLDERS = {"owner": "owner", "auditor": "eve", "analyst": "ana"}
@@ -181,6 +182,18 @@ def test_admin_routes_are_there_only_where_they_are_offered(served: Served) -> N
             for headers in ({**here, "X-Forwarded-For": "10.0.0.1"}, {"Host": "data.example"}, {"Host": ""}):
                 assert client.post("/admin/v1/tokens", json={"who": "dan"}, headers=headers).status_code == proxied
             assert ("/admin/v1/tokens" in client.get("/v1/openapi.json").json()["paths"]) == (admin is not False)
+
+
+def test_what_the_owner_decides_is_urgent_and_nothing_else_is(served: Served) -> None:
+    tasks: list[Task] = []
+    with Served(served.database) as other:
+        other.workers.before = tasks.append
+        owner = other.of("owner", "owner")
+        for route in ROUTES:
+            sent(owner, route)
+    decided = {route.name for route in ROUTES if route.admin}
+    assert {task.what for task in tasks if task.urgent} == decided
+    assert {task.what for task in tasks} > decided
 
 
 # ---- forms

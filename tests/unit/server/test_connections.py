@@ -174,3 +174,18 @@ def test_whoever_takes_no_reply_is_not_waited_for(sending_seconds: float, whole:
             return count
 
     assert (run(work()) >= LENGTH) == whole
+
+
+def test_a_reply_on_the_way_does_not_make_room() -> None:
+    async def work() -> int:
+        async with listening(connections_of_one=1, sending_seconds=30) as port:
+            caller = await Caller.at(port, WHOLE.replace(b"/ ", b"/large ", 1))
+            await asyncio.sleep(0.2)
+            late = await Caller.at(port)
+            await late.closed(seconds=0.2)
+            head = await caller.reader.readuntil(b"\r\n\r\n")
+            body = await caller.reader.readexactly(LENGTH)
+            caller.writer.close()
+            return len(head and body)
+
+    assert run(work()) == LENGTH

@@ -94,7 +94,11 @@ def _declared(chosen: argparse.Namespace, budget: Budget) -> str:
 
 def partition(chosen: argparse.Namespace, terminal: Terminal) -> int:
     """Cut a population into blocks."""
-    if terminal.talks and not chosen.yes and not terminal.agreed("A partition is made once and never changes. Make it?"):
+    if (
+        terminal.talks
+        and not chosen.yes
+        and not terminal.agreed("A partition is made once and never changes. Make it?")
+    ):
         terminal.tell("dalenius: not made; nothing was charged.")
         return REFUSED
     with opened(chosen.folder) as db:

@@ -109,7 +109,7 @@ def _estimated(
         agreed=agreed,
         population=chosen.population,
         unit=facts["unit"],
-        most=Most(rows=chosen.most_rows, groups=chosen.most_groups),
+        most=Most(rows=chosen.most_rows, groups=chosen.most_groups) if "most" in facts else None,
         rename={name: source for name, source in facts.get("rename", {}).items() if name in used},
         nulls=facts.get("nulls", ()),
     )
@@ -120,8 +120,9 @@ def _estimated(
 
 
 def _require_ready(chosen: argparse.Namespace, facts: Mapping[str, Any], numbers: Mapping[str, str]) -> None:
-    needed = {"--epsilon": chosen.epsilon, "--population": chosen.population, "--unit": chosen.unit,
-              "--most-rows": chosen.most_rows, "--most-groups": chosen.most_groups}  # fmt: skip
+    needed = {"--epsilon": chosen.epsilon, "--population": chosen.population, "--unit": chosen.unit}
+    if "most" in facts:
+        needed |= {"--most-rows": chosen.most_rows, "--most-groups": chosen.most_groups}
     missing = [name for name, value in needed.items() if value is None]
     if missing or "unit" not in facts:
         raise InvalidParameter("--suggest-bounds", True, allowed=f"given together with {', '.join(missing)}")
@@ -167,7 +168,9 @@ def _tell(
 def _charged(estimate: Estimate | None) -> dict[str, Any]:
     if estimate is None:
         return {"charged": None, "bounds": {}}
-    bounds = {name: found and [str(number(Fraction(edge))) for edge in found] for name, found in estimate.bounds.items()}
+    bounds = {
+        name: found and [str(number(Fraction(edge))) for edge in found] for name, found in estimate.bounds.items()
+    }
     return {"charged": estimate.charge, "bounds": bounds}
 
 

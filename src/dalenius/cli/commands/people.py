@@ -58,7 +58,7 @@ def _granted(analyst: str, granted: Grant) -> str:
     facts = _grant_facts(analyst, granted)
     limits = ", ".join(f"up to {share(part)} of the budget of {name}" for name, part in granted.shares)
     terms = {"study": "inside the study {}", "most_epsilon": "at most epsilon = {} a question",
-             "rate": "{} questions/seconds", "until": "until {}", "pays_for_replays": "known answers count too"}  # fmt: skip
+             "rate": "{} questions/seconds", "until": "until {}", "pays_for_replays": "replays count"}  # fmt: skip
     told = [form.format(facts[name]) for name, form in terms.items() if facts[name]]
     return "; ".join([f"{analyst} may ask about {', '.join(granted.tables)}", limits or "all public", *told]) + "."
 
@@ -135,7 +135,9 @@ def token(chosen: argparse.Namespace, terminal: Terminal) -> None:
         terminal.tell(f"dalenius: this is the only time that the token of {chosen.who} is shown; it holds for "
                       f"{chosen.days} days. Keep it in a file of mode 0600 (--out), or in DALENIUS_TOKEN.")  # fmt: skip
     else:
-        said = f"The token of {chosen.who} is in {chosen.out}, which only you can read; it holds for {chosen.days} days."
+        said = (
+            f"The token of {chosen.who} is in {chosen.out}, which only you can read, and holds for {chosen.days} days."
+        )
         _say({"out": chosen.out, **facts}, said, chosen, terminal)
     if not granted:
         terminal.tell(f"dalenius: nothing is granted to {chosen.who}, who can ask nothing yet; see `dalenius grant`.")

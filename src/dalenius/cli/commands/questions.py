@@ -199,8 +199,9 @@ def _delivered(answer: Answer, chosen: argparse.Namespace, terminal: Terminal) -
     except (DaleniusError, OSError, ValueError) as error:
         if chosen.arrow is not None:
             terminal.show(answer)
-        named = isinstance(error, InvalidParameter)  # the words of others could name a value
-        why = f"the {error.name} must be {error.allowed}" if named else "a file could not be written"
+        why = "a file could not be written"  # the words of others could name a value
+        if isinstance(error, InvalidParameter):
+            why = f"the {error.name} must be {error.allowed}"
         terminal.tell(
             f"dalenius: the answer was charged, but {why}. "
             f"`dalenius replays {chosen.place} {answer.receipt}` shows it again, for free."

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dalenius.cli.commands.questions import answer_facts
-from dalenius.cli.sessions import AnySession, asking, opened
+from dalenius.cli.sessions import asking, is_url, opened
 from dalenius.cli.terminal import Terminal
+from dalenius.curator.curator import balance
 from dalenius.curator.names import percent
 from dalenius.curator.registry.forms import day, lasts, promise
 from dalenius.curator.registry.records import PopulationRecord
@@ -67,22 +69,44 @@ def replays(chosen: argparse.Namespace, terminal: Terminal) -> None:
     """What was bought before."""
     with asking(chosen) as session:
         if chosen.receipt is None:
-            _list(session, chosen, terminal)
-            return
-        answer = session.replay(chosen.receipt)
+            found = session.replays()
+        else:
+            answer = session.replay(chosen.receipt)
+    if chosen.receipt is None:
+        _list(found, chosen, terminal)
+        return
     if chosen.json:
         terminal.show_json(answer_facts(answer))
     else:
         terminal.show(answer)
 
 
-def _list(session: AnySession, chosen: argparse.Namespace, terminal: Terminal) -> None:
-    found = session.replays()
+def _list(found: Sequence[Replay], chosen: argparse.Namespace, terminal: Terminal) -> None:
     if chosen.json:
-        terminal.show_json({"replays": [_replay(each) for each in found]})
+        exact = None if is_url(chosen.place) else _shares(chosen.place)
+        terminal.show_json({"replays": [_replay(each, exact) for each in found]})
     else:
         terminal.show("\n".join(map(str, found)) or "No answer was bought yet.")
 
 
-def _replay(replay: Replay) -> dict[str, object]:
-    return {"receipt": replay.receipt, "at": replay.at.isoformat(), "charged": replay.charged, "asked": replay.asked}
+def _shares(folder: str) -> dict[str, dict[str, str]]:
+    """What each release cost of each population's budget, exactly."""
+    with opened(folder) as db:
+        people, receipts = db.catalog.populations, db.history()
+    return {
+        receipt.id: {
+            each.account.population: str(balance(people[each.account.population], each.amount, left=False).share)
+            for each in receipt.charges
+        }
+        for receipt in receipts
+    }
+
+
+def _replay(replay: Replay, exact: Mapping[str, Mapping[str, str]] | None) -> dict[str, object]:
+    return {
+        "receipt": replay.receipt,
+        "at": replay.at.isoformat(),
+        "charged": replay.charged,
+        "shares": None if exact is None else exact.get(replay.receipt),
+        "asked": replay.asked,
+    }

@@ -19,7 +19,7 @@ NEXT = """WHAT TO TRY NEXT
     $ dalenius ask {folder} "SELECT COUNT(*) AS asthma FROM people WHERE asthma = 1" --epsilon 0.2 --as ana
     $ dalenius replays {folder} --as ana
     $ dalenius explain {folder} "SELECT AVG(sleep) AS hours FROM people"
-    $ dalenius token {folder} ana > ana.token
+    $ dalenius token {folder} ana --out ana.token
     $ dalenius serve {folder}
     $ dalenius tables http://127.0.0.1:8765 --token-file ana.token
 Run it again: the noise is drawn anew from the operating system, and figures move within their error bars."""

@@ -59,7 +59,7 @@ def _study(commands: Commands) -> None:
 def _token(commands: Commands) -> None:
     made = command(
         commands, "token", "token", help="issue a token for the server; it is shown once and stored hashed",
-        more="The token is the only thing on standard output: dalenius token clinic ana > ana.token; with --out it goes into a file that\nonly you can read.",
+        more="With --out it goes into a new file that only you can read; else it is the only thing on standard output.",
     )  # fmt: skip
     folder(made)
     made.add_argument("who", metavar="WHO", help="the analyst's name, or a name for an auditor or owner")

@@ -35,7 +35,9 @@ def _question(commands: Commands, name: str, run: str, help: str) -> argparse.Ar
     asker(made)
     made.add_argument("sql", metavar="SQL", help="the question")
     made.add_argument("--most-rows", metavar="N", type=int, help="of one unit, at most so many rows enter each group")
-    made.add_argument("--most-groups", metavar="N", type=int, help="of one unit, in at most so many groups of this answer")
+    made.add_argument(
+        "--most-groups", metavar="N", type=int, help="of one unit, in at most so many groups of this answer"
+    )
     return made
 
 

@@ -46,7 +46,7 @@ def estimated(
     epsilon: str,
     population: str,
     unit: str,
-    most: Most,
+    most: Most | None,
     rename: Mapping[str, str],
     nulls: Sequence[str] = (),
     agreed: Callable[[str], bool] = lambda offer: True,
@@ -56,18 +56,23 @@ def estimated(
     wide = {column: _wide(kind) for column, kind in columns.items()}
     db.add_table(name, file, population=population, unit=unit, most=most, columns=wide, rename=rename, nulls=nulls)
     try:
-        return _asked(db, name, columns, population, epsilon, agreed)
+        # One row of a unit is enough to see where its values lie, and keeps the noise as small as it can be.
+        one = None if most is None else Most(rows=1, groups=1)
+        return _asked(db, name, columns, population, epsilon, agreed, one)
     finally:
         db.remove_table(name)
 
 
 def _asked(
-    db: Database, table: str, columns: Mapping[str, str], population: str, epsilon: str, agreed: Callable[[str], bool]
+    db: Database,
+    table: str,
+    columns: Mapping[str, str],
+    population: str,
+    epsilon: str,
+    agreed: Callable[[str], bool],
+    most: Most | None,
 ) -> Estimate | None:
-    # One row of a unit is enough to see where its values lie, and keeps the noise as small as it can be.
-    questions = {
-        column: db.sql(question(table, column, kind), most=Most(rows=1, groups=1)) for column, kind in columns.items()
-    }
+    questions = {column: db.sql(question(table, column, kind), most=most) for column, kind in columns.items()}
     # Equal parts of what epsilon buys: a part of the budget adds up exactly, a part of epsilon does not.
     whole = next(iter(questions.values())).cost(epsilon=epsilon).shares[population]
     share, found = whole / len(questions), {}

@@ -122,7 +122,9 @@ def _differences(chosen: argparse.Namespace, catalog: Catalog, table: Table) -> 
         "--most-groups": (chosen.most_groups, most and most.groups),
         "--nulls": (chosen.nulls and sorted(chosen.nulls), sorted(reading.nulls)),
     }
-    yield from ((name, *pair) for name, pair in stated.items() if pair[0] is not None and pair[0] != pair[1])
+    for name, (given, declared) in stated.items():
+        if given is not None and given != declared:
+            yield name, given, str(declared)
     names = {source: name for name, source in reading.rename}
     if chosen.unit is not None and not (guard and _same_unit(chosen.unit, names, catalog, table)):
         yield "--unit", chosen.unit, str(guard.unit) if guard else "--public"

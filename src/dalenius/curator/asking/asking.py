@@ -104,7 +104,8 @@ class Asked:
 
     def __repr__(self) -> str:
         asked = " ".join(self.text.split()) or "a question"
-        return f"<{asked if len(asked) <= _LONGEST else asked[: _LONGEST - 1] + '…'}; not paid for: see .cost() and .run()>"
+        short = asked if len(asked) <= _LONGEST else asked[: _LONGEST - 1] + "…"
+        return f"<{short}; not paid for: see .cost() and .run()>"
 
     def cost(
         self,

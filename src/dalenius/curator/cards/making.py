@@ -162,6 +162,7 @@ def _exact(value: Fraction) -> str:
 
 
 def _steps(priced: Priced) -> Iterator[Step]:
+    """The measurements. Theorems are named without their rows in docs/textbook.md, which say nothing to a reader."""
     for step in priced.steps:
         charged = "; ".join(f"{name}: {_told(amount)}" for name, amount in step.charge.items())
         part, mechanism = step.measurement, step.mechanism
@@ -169,7 +170,7 @@ def _steps(priced: Priced) -> Iterator[Step]:
             part.title,
             norms(part.sensitivity),
             mechanism_text(mechanism),
-            _ROWS.sub("", theorem(mechanism)),  # rows of the project's own documents say nothing to whoever reads a card
+            _ROWS.sub("", theorem(mechanism)),
             str(step.loss),
             charged,
         )

@@ -62,7 +62,7 @@ class StudyCard:
         """The card for people."""
         facts = [("population", self.population), ("used for", self.purpose), ("from", self.start), ("to", self.end),
                  ("quota", self.quota), ("held for it", self.reserve), ("spent of the quota", self.spent),
-                 (f"released, in {len(self.releases)} releases", self.released)]  # fmt: skip
+                 (f"released, in {_counted(len(self.releases))}", self.released)]  # fmt: skip
         return "\n\n".join(
             [
                 headed(1, f"Study {self.study}"),
@@ -81,10 +81,14 @@ class StudyCard:
         return self.to_markdown()
 
     def __repr__(self) -> str:
-        return f"<StudyCard of {self.study}, {len(self.releases)} releases>"
+        return f"<StudyCard of {self.study}, {_counted(len(self.releases))}>"
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
+
+
+def _counted(releases: int) -> str:
+    return "1 release" if releases == 1 else f"{releases} releases"
 
 
 def _row(release: StudyRelease) -> tuple[str, ...]:

@@ -154,8 +154,9 @@ def _require_format(facts: Plain) -> None:
     with at("database"):
         names = ("format", "ledger")
         require_names(of(dict, database=facts["database"]), names, names)
-        if not _LEDGER.fullmatch(of(str, ledger=facts["database"]["ledger"])):
-            raise InvalidParameter("ledger", facts["database"]["ledger"], allowed="32 hexadecimal digits, as it was made")
+        name = of(str, ledger=facts["database"]["ledger"])
+        if not _LEDGER.fullmatch(name):  # a part of the path of its mark
+            raise InvalidParameter("ledger", name, allowed="32 hexadecimal digits, as it was made")
         if facts["database"]["format"] != FORMAT:
             raise InvalidParameter("format", facts["database"]["format"], allowed=f"{FORMAT}, which is read here")
 

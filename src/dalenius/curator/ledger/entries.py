@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from dalenius.accounting.amounts import Amount
@@ -59,7 +60,11 @@ def amount_facts(amount: Amount) -> list[Any]:
 
 
 def amount_from(facts: list[Any]) -> Amount:
-    divergence, delta, order = facts
+    return _amount(*facts)
+
+
+@lru_cache(maxsize=4096)
+def _amount(divergence: int, delta: int, order: str | None) -> Amount:
     return Amount(divergence=divergence, delta=delta, order=None if order is None else Fraction(order))
 
 

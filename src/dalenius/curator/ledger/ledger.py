@@ -32,6 +32,11 @@ _CHARGES = (
     "SELECT entries.body, answers.receipt IS NOT NULL FROM receipts JOIN entries ON entries.number = receipts.number "
     "LEFT JOIN answers ON answers.receipt = receipts.id WHERE receipts.number > ? "
 )
+PAGE = 500
+_BOUGHT = (
+    "SELECT entries.body, answers.body FROM receipts JOIN entries ON entries.number = receipts.number "
+    "JOIN answers ON answers.receipt = receipts.id WHERE receipts.id IN ({}) ORDER BY receipts.number"
+)
 MOST_BYTES = 200_000_000
 """The longest answer that is kept: a fifth of what SQLite holds in one place."""
 
@@ -216,6 +221,17 @@ class Ledger:
         with self._journal.reading() as rows:
             return tuple(receipt for (receipt,) in rows.execute(sql))
 
+    def bought(self, names: Sequence[str]) -> list[tuple[Receipt, str]]:
+        """The receipts of these ids, at most a page of them, that have an answer, each with it, in order."""
+        with self._journal.reading() as rows:
+            found = rows.execute(_BOUGHT.format(", ".join("?" * len(names))), names)
+        return [(receipt_from(Entry.from_body(entry)), body) for entry, body in found]
+
+    def last(self) -> int:
+        """The number of the last entry."""
+        with self._journal.reading() as rows:
+            return _last(rows)
+
     # ---- what the owner writes down
 
     def record(self, kind: str, facts: Facts) -> None:
@@ -278,8 +294,8 @@ class Ledger:
         """The accounts that were opened and what the owner wrote down, after a number; and the last number."""
         with self._journal.reading() as rows:
             found = [*_of_kind(rows, "account", after), *_of_kind(rows, "record", after)]
-            ((last,),) = rows.execute("SELECT coalesce(max(number), 0) FROM entries")
-        return sorted(found, key=lambda entry: entry.number), int(last)
+            last = _last(rows)
+        return sorted(found, key=lambda entry: entry.number), last
 
     def _of_kind(self, kind: Kind) -> list[Entry]:
         with self._journal.reading() as rows:
@@ -304,6 +320,11 @@ class Ledger:
 
     def close(self) -> None:
         self._journal.close()
+
+
+def _last(rows: Rows) -> int:
+    ((last,),) = rows.execute("SELECT coalesce(max(number), 0) FROM entries")
+    return int(last)
 
 
 def _of_kind(rows: Rows, kind: Kind, after: int = 0) -> list[Entry]:

@@ -98,7 +98,7 @@ class Mark:
         try:
             with store.reading() as rows:
                 if not frozenset(rows.execute(DECLARED)) <= declared_by(*TABLES):
-                    raise InvalidParameter("mark", "a file of other things", allowed="a new file, or one with marks alone")
+                    raise InvalidParameter("mark", "another file", allowed="a new file, or one with marks alone")
             return cls(store, ledger)
         except BaseException:
             store.close()

@@ -6,22 +6,25 @@ Every entry is taken in order, with the terms as they stood at that moment. Amou
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 Path: TypeAlias = tuple[str, ...]
 Pair: TypeAlias = tuple[int, int]
 LARGEST = 2**63 - 1
+_ALWAYS = frozenset({"number", "at", "kind"})
 SHAPES: dict[str, frozenset[str]] = {
-    "ledger": frozenset({"ledger"}),
-    "account": frozenset({"account", "terms"}),
-    "charge": frozenset({"receipt", "who", "question", "request", "key", "charges"}),
-    "read": frozenset({"receipt", "who", "key", "charges"}),
-    "answer": frozenset({"receipt", "sha256"}),
-    "reconciled": frozenset({"mark", "raised"}),
+    "ledger": _ALWAYS | {"ledger"},
+    "account": _ALWAYS | {"account", "terms"},
+    "charge": _ALWAYS | {"receipt", "who", "question", "request", "key", "charges"},
+    "read": _ALWAYS | {"receipt", "who", "key", "charges"},
+    "answer": _ALWAYS | {"receipt", "sha256"},
+    "reconciled": _ALWAYS | {"mark", "raised"},
 }
-"""The names in an entry of each kind, besides number, time and kind; a record has `record` and what the owner chose."""
+"""The names in an entry of each kind; a record has `record` and what the owner chose."""
+_CHARGE = frozenset({"account", "amount", "block"})
 
 
 class Wrong(Exception):
@@ -60,8 +63,7 @@ class Recount:
             if kind == "record":
                 _require(_is_text(entry.get("record")), "a record has no kind")
             else:
-                names = frozenset(entry.keys() - {"number", "at", "kind"})
-                _require(names == SHAPES.get(kind), "it has not the names of its kind")
+                _require(entry.keys() == SHAPES.get(kind), "it has not the names of its kind")
                 self._counted(kind, entry)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise Wrong("it is not well formed") from None
@@ -116,10 +118,10 @@ class Recount:
         _require(len({path[0] for path, *_ in found}) == len(found) > 0, "it charges a population twice, or none")
         for path, amount, order, block in found:
             _require(amount != (0, 0), "it charges nothing")
-            for part in _lineage(path, quotas_only=quotas_only):
+            for part in _lineage(path, quotas_only):
                 self._require_room(part, path, amount, order, block if len(part) == 1 else "")
         for path, amount, _, block in found:
-            for part in _lineage(path, quotas_only=quotas_only):
+            for part in _lineage(path, quotas_only):
                 self._add(part, block if len(part) == 1 else "", amount)
 
     def _raised(self, entry: dict[str, Any]) -> None:
@@ -141,9 +143,11 @@ class Recount:
         assert self.at is not None
         _require(rule.start is None or self.at >= rule.start, "it charges an account before its start")
         _require(rule.end is None or self.at < rule.end, "it charges an account after its end")
-        spent, held = self.total(part, block), self._held(part, payer)
-        over = spent[0] > rule.cap[0] or spent[1] > rule.cap[1]
-        fits = all(amount[side] <= max(0, rule.cap[side] - spent[side] - held[side]) for side in (0, 1))
+        spent, cap = self.total(part, block), rule.cap
+        held = self._held(part, payer) if self.reserving.get(part) else (0, 0)
+        over = spent[0] > cap[0] or spent[1] > cap[1]
+        left = max(0, cap[0] - spent[0] - held[0]), max(0, cap[1] - spent[1] - held[1])
+        fits = amount[0] <= left[0] and amount[1] <= left[1]
         _require(fits and not (over and len(part) == 1), "it charges more than was left")
 
     def _held(self, part: Path, payer: Path) -> Pair:
@@ -182,8 +186,9 @@ def _path(value: list[str]) -> Path:
     return tuple(value)
 
 
-def _lineage(path: Path, *, quotas_only: bool) -> Iterator[Path]:
-    return (path[:length] for length in range(2 if quotas_only else 1, len(path) + 1))
+@lru_cache(maxsize=4096)
+def _lineage(path: Path, quotas_only: bool) -> tuple[Path, ...]:
+    return tuple(path[:length] for length in range(2 if quotas_only else 1, len(path) + 1))
 
 
 def _amount(value: list[Any]) -> tuple[Pair, str | None]:
@@ -195,9 +200,7 @@ def _amount(value: list[Any]) -> tuple[Pair, str | None]:
 
 
 def _charge(value: dict[str, Any]) -> tuple[Path, Pair, str | None, str]:
-    _require(
-        value.keys() == {"account", "amount", "block"} and isinstance(value["block"], str), "it is not well formed"
-    )
+    _require(value.keys() == _CHARGE and isinstance(value["block"], str), "it is not well formed")
     amount, order = _amount(value["amount"])
     return _path(value["account"]), amount, order, value["block"]
 
