@@ -11,7 +11,6 @@ from random import Random
 
 from dalenius.accounting.amounts import Amount
 from dalenius.curator.ledger.accounts import Account, Charge, Receipt, Terms
-from dalenius.curator.ledger.checking import check
 from dalenius.curator.ledger.ledger import Ledger
 from dalenius.curator.ledger.marks import Mark
 from dalenius.curator.ledger.stores import SQLiteStore
@@ -126,8 +125,7 @@ def found(path: Path, mark: Path, witness: Witness, *, name: str = NAME, flying:
     with closing(ledger):
         broken = _tried(ledger, witness)
         lost = [name for _, name, told in witness.replied if digest(ledger.answer(name)) != told]
-        with ledger._journal.reading() as rows:
-            broken += [f"check: {problem}" for problem in check(rows).problems]
+        broken += [f"check: {problem}" for problem in ledger.check().problems]
     counted = recount(path)
     broken += [f"the answer of {name} is lost" for name in lost] + counted.problems
     return Found(broken=broken + _not_kept(counted, witness, flying), charges=counted.charges)

@@ -13,8 +13,7 @@ from dalenius.curator.asking.progress import Progress
 from dalenius.errors import DaleniusError, InvalidParameter, WorkStopped
 from dalenius.privacy.numbers import Number
 from dalenius.query.tables import Most
-from dalenius.randomness.entropy import system_entropy
-from dalenius.server.client.bodies import offer
+from dalenius.server.client.bodies import attempt_key, offer
 from dalenius.server.client.faults import as_given, raised
 from dalenius.server.client.replies import answer, cost, expected_errors
 from dalenius.server.client.wire import Wire
@@ -111,7 +110,7 @@ class RemoteAsked:
             "epsilon": epsilon, "share": share, "error": error, "size": size, "level": level, "weights": weights,
             "nonnegative": nonnegative, "digits": digits, "fresh": fresh,
         }  # fmt: skip
-        name = system_entropy().read(16).hex() if key is None else _header(key)
+        name = attempt_key(key)
         if progress is None:
             return answer(self._sent("run", given, key=name))
         return self._followed(self._sent("jobs", given, key=name)["job"], progress)
@@ -145,10 +144,3 @@ def _shown(refused: DaleniusError, sent: Mapping[str, Any], given: Mapping[str, 
     for name, value in sent.items():
         refused = as_given(refused, name, value, given[name])
     return refused
-
-
-def _header(key: str) -> str:
-    """A key that a header can carry."""
-    if not isinstance(key, str) or not 1 <= len(key) <= 200 or not key.isascii() or not key.isprintable():
-        raise InvalidParameter("key", "something else", allowed="1 to 200 printable letters, digits and signs")
-    return key

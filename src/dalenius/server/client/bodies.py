@@ -7,11 +7,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from dalenius.errors import QueryRefused
+from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.privacy.numbers import Number, exact, whole
 from dalenius.query.sql.reader import read
 from dalenius.query.syntax.rendering import query_text
 from dalenius.query.syntax.syntax import Query
+from dalenius.randomness.entropy import system_entropy
 
 
 def sql_text(query: Query) -> str:
@@ -27,6 +28,15 @@ def sql_text(query: Query) -> str:
             instead="Write constants as decimals, and add up or join in the order from left to right.",
         )
     return text
+
+
+def attempt_key(key: str | None) -> str:
+    """A name for an attempt that a header can carry: the one that was given, or a new one."""
+    if key is None:
+        return system_entropy().read(16).hex()
+    if not isinstance(key, str) or not 1 <= len(key) <= 200 or not key.isascii() or not key.isprintable():
+        raise InvalidParameter("key", "something else", allowed="1 to 200 printable letters, digits and signs")
+    return key
 
 
 def offer(**given: Any) -> dict[str, Any]:

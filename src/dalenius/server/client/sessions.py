@@ -18,7 +18,7 @@ from dalenius.query.syntax.syntax import Query
 from dalenius.query.tables import Most
 from dalenius.server.client import replies
 from dalenius.server.client.asking import RemoteAsked
-from dalenius.server.client.bodies import sql_text
+from dalenius.server.client.bodies import attempt_key, sql_text
 from dalenius.server.client.wire import Wire
 
 
@@ -84,9 +84,11 @@ class RemoteAnalyst:
         asked, the receipt, when, and the price then. Questions are shown as they were asked, constants included."""
         return replies.replays(self._wire.get("/v1/replays"))
 
-    def replay(self, receipt: str) -> Answer:
-        """An answer that was bought before, byte for byte."""
-        return replies.answer(self._wire.post(f"/v1/replays/{_name(receipt)}", None))
+    def replay(self, receipt: str, *, key: str | None = None) -> Answer:
+        """An answer that was bought before, byte for byte. `key` names the attempt: where the grant counts replays, a
+        retry with the same key is counted once; without one, a key is made here."""
+        path = f"/v1/replays/{_name(receipt)}"
+        return replies.answer(self._wire.post(path, None, key=attempt_key(key)))
 
     def card(self, receipt: str) -> Card:
         """The release card of an answer that was bought before."""
