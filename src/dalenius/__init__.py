@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dalenius.curator.answers.answers import Answer as Answer
     from dalenius.curator.databases import Database as Database
     from dalenius.curator.databases import create as create
-    from dalenius.curator.databases import open as open
+    from dalenius.curator.databases import open as open  # noqa: A004
     from dalenius.curator.ledger.accounts import Rate as Rate
     from dalenius.curator.sessions import Analyst as Analyst
     from dalenius.errors import DaleniusError as DaleniusError

@@ -278,7 +278,7 @@ def test_a_fork_may_close_and_nothing_else_and_waits_for_no_lock(place: Path) ->
     with dl.open(place) as db:
         db.grant("ana", tables=["visits"])
         db.sql(COUNT).run(share="1%")  # the tables are open in DuckDB too
-        held, done = threading.Event(), threading.Event()
+        ana, held, done = db.as_analyst("ana"), threading.Event(), threading.Event()
 
         def hold() -> None:
             with db._curator.lock:
@@ -289,7 +289,7 @@ def test_a_fork_may_close_and_nothing_else_and_waits_for_no_lock(place: Path) ->
         holder.start()
         held.wait(30)
         try:
-            assert "a fork" in in_a_fork(db.as_analyst("ana").left)
+            assert "a fork" in in_a_fork(ana.left)
         finally:
             done.set()
             holder.join()
