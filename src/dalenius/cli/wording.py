@@ -20,7 +20,6 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r" by dl\.open\b", ""),
     (r"\b(add|update)_(table|population)\b", r"`dalenius \1-\2`"),
     (r"\breplays\(\)", "`dalenius replays FOLDER`"),
-    (r"`dalenius ledger reconcile`", "`dalenius ledger FOLDER reconcile`"),
     (r"\bexpected_error\(share=1\)", "`dalenius cost` with --share 100%"),
     (r"\binsecure=True", "--insecure"),
     (r"\bpublic=True", "--public"),

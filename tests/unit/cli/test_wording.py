@@ -22,7 +22,7 @@ SOURCES = Path(__file__).resolve().parents[3] / "src" / "dalenius"
         ("Import its rows with update_table.", "Import its rows with `dalenius update-table`."),
         ("Declare it with add_population first.", "Declare it with `dalenius add-population` first."),
         ("can still be had: see replays().", "can still be had: see `dalenius replays clinic`."),
-        ("run `dalenius ledger reconcile` to", "run `dalenius ledger clinic reconcile` to"),
+        ("run `dalenius ledger FOLDER reconcile` to", "run `dalenius ledger clinic reconcile` to"),
         ("Say insecure=True where", "Say --insecure where"),
         ("Declare it nullable=True.", "Declare it nullable = true in catalog.toml."),
         ("Pass most=Most(rows=..., groups=...) with", "Pass --most-rows N --most-groups N with"),

@@ -25,7 +25,7 @@ from dalenius.curator.ledger.stores import Store
 from dalenius.errors import InvalidParameter, LedgerRefused
 
 _WARNING = """Reconciling goes on with this copy of the ledger, at the largest spending that ledger and mark know of.
-Do it only if no other copy of this database is or will be used."""
+Do it only if no other copy of this database is or will be used. All tokens end; issue new ones afterwards."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,14 @@ def _reconcile(chosen: argparse.Namespace, terminal: Terminal) -> int:
         {"account": " / ".join(charge.account.path), "amount": amount_facts(charge.amount)} for charge in done.raised
     ]
     if chosen.json:
-        terminal.show_json({"entries": done.head.number, "hash": done.head.hash, "raised": raised})
+        facts = {"entries": done.head.number, "hash": done.head.hash, "raised": raised}
+        terminal.show_json({**facts, "revoked": list(done.revoked)})
     else:
         terminal.show(
             f"The ledger goes on at entry {done.head.number:,}; the spending of {len(raised)} accounts was raised."
         )
+        if done.revoked:
+            terminal.show(f"All tokens have ended ({', '.join(done.revoked)}): issue new ones with `dalenius token`.")
     return FINE
 
 

@@ -208,19 +208,19 @@ def never_seen() -> LedgerRefused:
     return LedgerRefused(
         "its high-water mark is not here: it was copied from another machine or account, or the mark was lost",
         instead="Open it where it was used last, or give the place of its mark. If you are sure that no other copy is "
-        "or will be used, run `dalenius ledger reconcile` to go on with this one.",
+        "or will be used, run `dalenius ledger FOLDER reconcile` to go on with this one.",
     )
 
 
 def shorter() -> LedgerRefused:
     return LedgerRefused(
         "it is shorter than it has been: it was restored from a backup, cut short or cloned",
-        instead="Bring back the latest copy, or run `dalenius ledger reconcile` to count what the lost one had spent.",
+        instead="Bring back the latest copy, or run `dalenius ledger FOLDER reconcile` to count what it had spent.",
     )
 
 
 def another_copy() -> LedgerRefused:
     return LedgerRefused(
         "it is not the one that was used last: somebody went on with another copy of it",
-        instead="Bring back that copy, or run `dalenius ledger reconcile` to count what both have spent.",
+        instead="Bring back that copy, or run `dalenius ledger FOLDER reconcile` to count what both have spent.",
     )

@@ -235,7 +235,7 @@ def declared_by(*statements: str) -> frozenset[tuple[Any, ...]]:
 def damaged(problem: str = "it cannot be read as a database") -> LedgerRefused:
     return LedgerRefused(
         f"it is damaged ({problem})",
-        instead="Bring back a copy from a backup, and run `dalenius ledger reconcile` to count what was spent since.",
+        instead="Bring back a copy from a backup, then run `dalenius ledger FOLDER reconcile` to count the rest.",
     )
 
 
