@@ -256,9 +256,21 @@ def test_a_wait_that_is_too_long_and_an_error_without_one_are_raised_at_once() -
 
 @pytest.mark.parametrize("content", [b"", b"<html>", b"[1]", b"\xff", b'{"a": 1}'])
 def test_what_is_no_reply_is_said_to_be_none(content: bytes) -> None:
-    line = Line(httpx.Response(502, content=content))
-    with pytest.raises(ServerUnreachable, match="status 502"):
+    line = Line(httpx.Response(404, content=content))
+    with pytest.raises(ServerUnreachable, match="status 404"):
         RemoteAnalyst(line.wire).tables()
+
+
+def test_what_fails_between_is_asked_for_again_with_the_same_key() -> None:
+    line = Line(httpx.Response(502, content=b"<html>"), httpx.Response(504), reply(ANSWER))
+    assert line.run(epsilon=1).receipt == "r"
+    assert len({request.headers["Idempotency-Key"] for request in line.requests}) == 1
+
+
+def test_after_too_many_failures_between_the_key_is_told() -> None:
+    line = Line(*(httpx.Response(502) for _ in range(len(PAUSES) + 1)))
+    with pytest.raises(ServerUnreachable, match="key='mine'"):
+        line.run(epsilon=1, key="mine")
 
 
 # ---- errors

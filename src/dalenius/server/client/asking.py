@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.asking.asking import Cost, Derivation, Errors, ExpectedErrors, Weights
@@ -113,11 +114,11 @@ class RemoteAsked:
         name = attempt_key(key)
         if progress is None:
             return answer(self._sent("run", given, key=name))
-        return self._followed(self._sent("jobs", given, key=name)["job"], progress)
+        return self._followed(str(self._sent("jobs", given, key=name)["job"]), progress)
 
     def _followed(self, job: str, progress: Callable[[Progress], object]) -> Answer:
         """The answer of a job, waited for."""
-        path = f"/v1/jobs/{job}"
+        path = f"/v1/jobs/{quote(job, safe='')}"
         try:
             while (facts := self._wire.get(path))["state"] == "running":
                 progress(Progress(facts["seconds"], facts.get("percent")))

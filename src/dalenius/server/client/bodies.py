@@ -34,7 +34,13 @@ def attempt_key(key: str | None) -> str:
     """A name for an attempt that a header can carry: the one that was given, or a new one."""
     if key is None:
         return system_entropy().read(16).hex()
-    if not isinstance(key, str) or not 1 <= len(key) <= 200 or not key.isascii() or not key.isprintable():
+    if (
+        not isinstance(key, str)
+        or not 1 <= len(key) <= 200
+        or not key.isascii()
+        or not key.isprintable()
+        or key != key.strip()
+    ):
         raise InvalidParameter("key", "something else", allowed="1 to 200 printable letters, digits and signs")
     return key
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from dalenius.errors import InvalidParameter
+from dalenius.server.addresses import is_loopback
 from dalenius.server.client.sessions import RemoteAnalyst
 from dalenius.server.client.wire import Wire
 
@@ -47,14 +47,6 @@ def address(url: str, *, insecure: bool = False) -> str:
             hint="Say insecure=True where the network between is trusted.",
         )
     return f"{parts.scheme}://{parts.netloc}"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by its name or number."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _split(url: str) -> SplitResult:

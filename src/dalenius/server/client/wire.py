@@ -67,7 +67,11 @@ class Wire:
         self.url, self._sleep = url, sleep
         self._client = self._httpx.Client(
             base_url=url,
-            headers={"Authorization": f"Bearer {token}", "Accept": "application/json"},
+            headers={
+                "Authorization": f"Bearer {token}",
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",  # a small reply that unpacks to a huge one is no reply of this server
+            },
             timeout=self._httpx.Timeout(REPLY_SECONDS, connect=CONNECT_SECONDS),
             follow_redirects=False,
             trust_env=False,
@@ -121,16 +125,19 @@ class Wire:
         except self._httpx.TransportError as error:
             return f"no reply came ({type(error).__name__})"  # its text may name what the environment holds
 
-    def _read(self, reply: Any) -> Reply:
+    def _read(self, reply: Any) -> Reply | str:
+        """What the server says; or that something between failed (502, 504), while the server may have answered."""
         try:
             facts = json.loads(reply.content)
-        except ValueError:
+        except (ValueError, RecursionError):
             facts = None
         if not isinstance(facts, dict) or not (200 <= reply.status_code < 300 or "error" in facts):
             problem = f"what came back (status {reply.status_code}) is no reply of this kind of server"
+            if reply.status_code >= 500:
+                return problem
             raise ServerUnreachable(self.url, problem=problem, instead="Check the address.") from None
         wait = reply.headers.get("Retry-After", "")
-        return Reply(reply.status_code, float(wait) if wait.isdigit() else None, facts)
+        return Reply(reply.status_code, float(wait) if wait.isascii() and wait.isdigit() else None, facts)
 
 
 def _spread(pause: float) -> float:
