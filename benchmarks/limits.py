@@ -117,6 +117,7 @@ def server_limits(run: ServerRun) -> list[Limit]:
         Limit("replies that were errors", run.errors, 0),
         Limit("charges beside those that were answered", run.charges - run.answered, 0),
         Limit("share of the budget that was spent", run.spent, 1),
+        Limit("refusals when all ask for more than there is", run.refused, 1, at_least=True),
         Limit("a ledger that is sound", float(run.sound), 1, at_least=True),
         Limit(f"p99 of a priced reply, {paced.pace}", paced.price.quantile(0.99), 2, " s"),
     ]

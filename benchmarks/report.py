@@ -19,7 +19,7 @@ from benchmarks.processes import FIRST_DRAWS
 from benchmarks.queries import GROUPS, ROWS, THREADS, QueryRun
 from benchmarks.query_peers import PeerQuery
 from benchmarks.released_keys import Released
-from benchmarks.server import ANALYSTS, ServerRun, Times
+from benchmarks.server import ANALYSTS, ATTEMPTS, TOO_MUCH, ServerRun, Times
 from benchmarks.timing import Correlation
 
 
@@ -133,8 +133,9 @@ def server_section(run: ServerRun) -> str:
     sees a price, pays for an answer with fresh noise, and goes on to the next of five questions, for
     {run.loads[0].seconds:.0f} s at each pace. `dalenius serve` ran with {run.workers} workers and the default grid of
     50 ms on {os.cpu_count()} cores, which the analysts' programs shared, at a load of {os.getloadavg()[0]:.1f}. Without
-    a pause everybody always waits, so that times tell the throughput alone. The recount of the ledger found
-    {run.charges:,} charges for {run.answered:,} answers, and {100 * run.spent:.2f} % of the budget spent."""
+    a pause everybody always waits, so that times tell the throughput alone. At last everybody asked {ATTEMPTS} times
+    for {TOO_MUCH} of the budget: {len(run.rush.receipts)} were answered and {run.refused} refused. The recount of the
+    ledger found {run.charges:,} charges for {run.answered:,} answers, and that {100 * run.spent:.2f} % was spent."""
     heads = ["pace", "replies/s", "price p50", "price p99", "run p50", "run p99", "answers", "errors"]
     return f"""# The server
 

@@ -1,7 +1,7 @@
 """Many analysts at once on the demo's table, against a real server process: times of replies, errors and overspending.
 
-Each analyst sees a price, pays for an answer with fresh noise, and goes on to the next question. The ledger is
-recounted afterwards.
+Each analyst sees a price, pays for an answer with fresh noise, and goes on to the next question. At last everybody asks
+for more than there is together. The ledger is recounted afterwards.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ SECONDS = 60.0
 QUESTIONS = (BY_SEX, BY_AGE, SMOKERS, PRESSURE, SLEEP)
 SHARE, EPSILON = "10%", "0.001"
 """What each analyst is granted, five times the budget in all, and the price of one answer."""
+TOO_MUCH, ATTEMPTS = "3%", 3
+"""What everybody asks for at last, and how often: four and a half budgets."""
 PACES = {"without a pause": 0.0, "reading for 5 s": 5.0}
 
 
@@ -68,6 +70,7 @@ class ServerRun:
     """Loads at several paces, and the recount: what was spent of the budget, and charges beside those answered."""
 
     loads: tuple[Load, ...]
+    rush: Load
     spent: float
     charges: int
     answered: int
@@ -77,7 +80,13 @@ class ServerRun:
 
     @property
     def errors(self) -> int:
-        return sum(len(load.errors) for load in self.loads)
+        """Replies that were no answers, besides refusals for want of budget in the rush."""
+        others = [code for code in self.rush.errors if code != "budget_exceeded"]
+        return sum(len(load.errors) for load in self.loads) + len(others)
+
+    @property
+    def refused(self) -> int:
+        return self.rush.errors.count("budget_exceeded")
 
 
 def measured(seconds: float = SECONDS) -> ServerRun:
@@ -87,7 +96,8 @@ def measured(seconds: float = SECONDS) -> ServerRun:
         tokens = _made(folder)
         with _serving(folder) as address:
             loads = tuple(asyncio.run(_load(address, tokens, pace, seconds)) for pace in PACES)
-        return _recounted(folder, loads)
+            rush = asyncio.run(_rush(address, tokens))
+        return _recounted(folder, loads, rush)
 
 
 @contextmanager
@@ -158,6 +168,21 @@ async def _analyst(address: str, token: str, number: int, load: Load, end: float
             number += 1
 
 
+async def _rush(address: str, tokens: list[str]) -> Load:
+    """Everybody asks at once for more than there is."""
+    load = Load("all at once")
+
+    async def ask(token: str, number: int) -> None:
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(base_url=address, headers=headers, timeout=120, trust_env=False) as client:
+            for attempt in range(ATTEMPTS):
+                body = {"sql": QUESTIONS[(number + attempt) % len(QUESTIONS)], "share": TOO_MUCH, "fresh": True}
+                await _asked(client, "/v1/run", body, load.run, load)
+
+    await asyncio.gather(*(ask(token, number) for number, token in enumerate(tokens)))
+    return load
+
+
 async def _asked(client: httpx.AsyncClient, path: str, body: dict[str, object], times: Times, load: Load) -> None:
     start = time.perf_counter()
     try:
@@ -172,7 +197,7 @@ async def _asked(client: httpx.AsyncClient, path: str, body: dict[str, object], 
         load.receipts.add(reply.json()["answer"]["receipt"])
 
 
-def _recounted(folder: Path, loads: tuple[Load, ...]) -> ServerRun:
+def _recounted(folder: Path, loads: tuple[Load, ...], rush: Load) -> ServerRun:
     """The ledger, recounted from its entries, beside what the analysts were told."""
     with closing(SQLiteStore(folder / "ledger.sqlite")) as store:
         findings = examined(store)
@@ -180,9 +205,9 @@ def _recounted(folder: Path, loads: tuple[Load, ...]) -> ServerRun:
         cap = db._curator.catalog.population(POPULATION).rectangle.cap
         charges = sum(entry.kind == "charge" for entry in db._curator.ledger.entries())
     spent = findings.balances[Account((POPULATION,))]
-    answered = sum(len(load.receipts) for load in loads)
-    share = spent.divergence / cap.divergence
-    return ServerRun(loads, share, charges, answered, findings.sound, _rows(), max(2, os.cpu_count() or 1))
+    answered = sum(len(load.receipts) for load in (*loads, rush))
+    share = max(spent.divergence / cap.divergence, spent.delta / cap.delta)
+    return ServerRun(loads, rush, share, charges, answered, findings.sound, _rows(), max(2, os.cpu_count() or 1))
 
 
 def _rows() -> int:

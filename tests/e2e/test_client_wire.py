@@ -356,3 +356,10 @@ def test_an_unknown_table_is_told_like_in_one_process() -> None:
     line = Line(reply({"tables": {"visits": {}}}))
     with pytest.raises(errors.UnknownName, match="Known: visits"):
         RemoteAnalyst(line.wire).columns("vsits")
+
+
+def test_a_session_that_was_closed_says_so() -> None:
+    line = Line(reply(ANSWER))
+    line.wire.close()
+    with pytest.raises(errors.InvalidParameter, match="closed"):
+        line.run(epsilon=1)

@@ -53,6 +53,11 @@ class Underway:
                 self._threads[thread] -= 1
                 self._gate.notify_all()
 
+    def alone(self) -> bool:
+        """Whether no other thread is at work."""
+        with self._gate:
+            return self._threads.total() == self._threads[threading.get_ident()]
+
     def require_elsewhere(self) -> None:
         """Refuse a thread that would wait for itself."""
         if self._threads[threading.get_ident()]:

@@ -145,7 +145,8 @@ class Database(Session):
     def _registered(self, table: Table, source: Any, reading: Reading) -> Table:
         """The table after its rows were imported; a public table's figures are added."""
         try:
-            self._curator.engine.register(table, source, reading=reading)
+            alone = self._curator.underway.alone()
+            self._curator.engine.register(table, source, reading=reading, keep_earlier=not alone)
             return self._curator.engine.counted(table)
         except DataMismatch as error:
             self.log.record("", OWNER, error)
@@ -155,11 +156,13 @@ class Database(Session):
         """Take a table out of the catalog, also out of grants, and drop its rows. What was spent stays spent, and if a
         table of this name is added again, it is a new version for the same people.
 
-        Where another process does not let go of the rows, they are dropped with the next import.
+        Where questions are under way, or another process does not let go of the rows, they are dropped with a later
+        import.
         """
         with self._curator.import_turn():
             self._curator.change(lambda catalog: catalog.without_table(name))
-            self._curator.engine.discard()
+            if self._curator.underway.alone():
+                self._curator.engine.discard()
 
     def draft_table(
         self,

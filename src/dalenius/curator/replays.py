@@ -50,7 +50,7 @@ def _readable(asker: Asker, name: str) -> Receipt:
     """The receipt of an answer that may be had. An analyst must be granted all of its tables, and they must be as they
     are now or the answer be the analyst's own; the owner may have all."""
     ledger, tables = asker.curator.ledger, asker.tables()
-    receipt = ledger.receipt(name) if isinstance(name, str) else None
+    receipt = ledger.receipt(name) if isinstance(name, str) and name.isascii() else None
     known = asker.curator.shelf.one(ledger, name) if receipt else None
     granted = known is not None and all(table in tables for table, _ in known.versions)
     own = receipt is not None and receipt.who == asker.name

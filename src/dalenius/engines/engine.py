@@ -42,10 +42,19 @@ class Engine(Protocol):
     public facts alone and reads nothing; a failed pass raises `WorkStopped` without a word about the reason.
     """
 
-    def register(self, table: Table, source: Any, *, counts: bool = False, reading: Reading = AS_DECLARED) -> None:
+    def register(
+        self,
+        table: Table,
+        source: Any,
+        *,
+        counts: bool = False,
+        reading: Reading = AS_DECLARED,
+        keep_earlier: bool = False,
+    ) -> None:
         """Import the rows of a table once, checked against its declaration; raises `DataMismatch` and keeps nothing.
 
-        `counts` adds numbers of rows to that error, for an owner who asks for them.
+        `counts` adds numbers of rows to that error, for an owner who asks for them. `keep_earlier` drops no earlier
+        version of any table: questions that were paid for may still need them.
         """
 
     def counted(self, table: Table) -> Table:

@@ -101,3 +101,49 @@ def test_after_a_fork_nobody_is_waited_for() -> None:
             underway.wait()
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def asked_during(db: dl.Database, change: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What a question gives that was charged, and had read nothing yet, when the owner made a change."""
+    measured, charged, go_on = door.measured, threading.Event(), threading.Event()
+
+    def waiting(*given: Any) -> Any:
+        charged.set()
+        assert go_on.wait(20)
+        return measured(*given)
+
+    monkeypatch.setattr(door, "measured", waiting)
+    found: list[Any] = []
+
+    def ask() -> None:
+        try:
+            found.append(db.sql(COUNT).run(share="5%"))
+        except BaseException as error:
+            found.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert charged.wait(20)
+    change(db)
+    go_on.set()
+    asking.join(20)
+    return found[0]
+
+
+def three_versions(db: dl.Database) -> None:
+    for _ in range(3):
+        db.update_table("visits", visits(patients=6))
+
+
+@pytest.mark.parametrize("change", [three_versions, lambda db: db.remove_table("visits")])
+def test_a_question_that_was_paid_for_keeps_its_rows(
+    change: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with clinic(data=visits(patients=6), path=tmp_path / "clinic") as db:
+        assert isinstance(asked_during(db, change, monkeypatch), Answer)
+
+
+def test_rows_that_are_dropped_under_a_question_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Underway, "alone", lambda self: True)
+    with clinic(data=visits(patients=6), path=tmp_path / "clinic") as db:
+        assert isinstance(asked_during(db, three_versions, monkeypatch), WorkStopped)

@@ -365,7 +365,11 @@ def _by_key(rows: Rows, who: str, key: str | None, request: str) -> Receipt | No
         return None
     receipt = receipt_from(Entry.from_body(found[0][0]), repeated=True)
     if receipt.request != request:
-        raise InvalidParameter("key", key, allowed="a new one for each question: this one paid for another question")
+        raise InvalidParameter(
+            "key",
+            key,
+            allowed="a new one for each question: this one paid for another question, or for rows since replaced",
+        )
     return receipt
 
 

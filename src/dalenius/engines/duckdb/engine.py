@@ -74,14 +74,24 @@ class DuckDBEngine:
         """Let go of the file if another process wants to import and no question is under way here."""
         return self._file.release_if_wanted()
 
-    def register(self, table: Table, source: Any, *, counts: bool = False, reading: Reading = AS_DECLARED) -> None:
+    def register(
+        self,
+        table: Table,
+        source: Any,
+        *,
+        counts: bool = False,
+        reading: Reading = AS_DECLARED,
+        keep_earlier: bool = False,
+    ) -> None:
         """Import the rows of a table; raises `DataMismatch` and keeps nothing if they disagree with it."""
         problem: DataMismatch | None = None
         try:
             self._require_new(table)
             with self._file.writing() as connection:
                 snapshots.prepare(connection)
-                snapshots.discard(connection, table, self._tables)
+                snapshots.discard_orphan(connection, table, self._tables)
+                if not keep_earlier:
+                    snapshots.discard(connection, self._tables)
                 snapshots.write(connection, table, source, self._tables, counts=counts, reading=reading)
             self._tables = {**self._tables, table.name: table}
             self._imported.add((table.name, table.version))

@@ -50,19 +50,24 @@ def missing(connection: Connection, tables: Iterable[Table]) -> list[str]:
     return [table.name for table in tables if (table.name, table.version) not in there]
 
 
-def discard(connection: Connection, table: Table, held: Mapping[str, Table]) -> None:
-    """Drop what is left of an import of this version that was never written down, versions before those held, and
-    tables that are not held."""
+def discard_orphan(connection: Connection, table: Table, held: Mapping[str, Table]) -> None:
+    """Drop what is left of an import of this version that was never written down."""
+    orphan = (table.name, table.version)
+    if orphan in _stored(connection) and (table.name not in held or held[table.name].version < table.version):
+        _drop(connection, *orphan)
+
+
+def discard(connection: Connection, held: Mapping[str, Table]) -> None:
+    """Drop tables that are not held, and versions before those held. The version that an import replaces stays until
+    the next one: a question that was paid for may still need it."""
     discard_tables(connection, held)
     for name, version in _stored(connection):
-        orphan = (name, version) == (table.name, table.version) and held[name].version < version
-        if orphan or version < held[name].version:
+        if version < held[name].version:
             _drop(connection, name, version)
 
 
 def discard_tables(connection: Connection, held: Mapping[str, Table]) -> None:
-    """Drop all versions of tables that are not held. Of the others the version before stays: a question that was paid
-    for may still need it."""
+    """Drop all versions of tables that are not held."""
     for name, version in _stored(connection):
         if name not in held:
             _drop(connection, name, version)

@@ -44,7 +44,15 @@ class ReferenceEngine:
         for table in tables:
             self.register(table, (rows or {})[table.name])
 
-    def register(self, table: Table, source: Any, *, counts: bool = False, reading: Reading = AS_DECLARED) -> None:
+    def register(
+        self,
+        table: Table,
+        source: Any,
+        *,
+        counts: bool = False,
+        reading: Reading = AS_DECLARED,
+        keep_earlier: bool = False,
+    ) -> None:
         """Take the raw rows of a table: a sequence of mappings from column to value, or an Arrow table."""
         found = source.to_pylist() if isinstance(source, pa.Table) else list(source)
         rows = [{**row, **{name: row.get(other) for name, other in reading.rename}} for row in found]

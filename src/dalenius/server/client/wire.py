@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dalenius.curator.answers.extras import optional
-from dalenius.errors import ServerUnreachable
+from dalenius.errors import InvalidParameter, ServerUnreachable
 from dalenius.randomness.entropy import system_entropy
 from dalenius.server.client.faults import is_stopped, raised
 
@@ -119,6 +119,8 @@ class Wire:
 
     def _attempt(self, method: str, path: str, request: Mapping[str, Any]) -> Reply | str:
         """A reply, or why there was none."""
+        if self._client.is_closed:
+            raise InvalidParameter("session", "closed", allowed="open", hint="Connect again.")
         try:
             reply = self._client.request(method, path, **request)
             return self._read(reply)
