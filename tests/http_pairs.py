@@ -291,12 +291,21 @@ def _shape_of(heard: Heard) -> Any:
 
 def shape(value: Any, *, rows: bool = True) -> Any:
     """Names, types and lengths of a JSON value. Which values are missing, and the remarks on that, are noise."""
+    if isinstance(value, Mapping) and {"kind", "values"} <= value.keys():
+        return {name: _column(name, each, rows=rows) for name, each in value.items()}
     if isinstance(value, Mapping):
         return {name: shape(each, rows=rows) for name, each in value.items() if name != "notes"}
     if isinstance(value, list):
         parts = {json.dumps(shape(each, rows=rows), sort_keys=True, default=str) for each in value if each is not None}
         return ["list", len(value), sorted(parts)] if rows else "list"
     return type(value).__name__
+
+
+def _column(name: str, part: Any, *, rows: bool) -> Any:
+    """A part of an answer's column: its name, kind and the rest as they are, of its noisy values only how many."""
+    if name not in ("values", "errors"):
+        return part
+    return len(part) if rows and part is not None else "values"
 
 
 # ---- canaries

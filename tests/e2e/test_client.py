@@ -53,6 +53,7 @@ PUBLIC: list[Both] = [
     lambda me: me.spent(),
     lambda me: me.replays(),
     lambda me: me.sql(QUESTIONS[0]).cost(epsilon=0.1),
+    lambda me: me.sql(QUESTIONS[0]).cost(epsilon="49.9"),
     lambda me: me.sql(QUESTIONS[0]).cost(share="1%").affordable,
     lambda me: me.sql(QUESTIONS[1], most=Most(rows=1, groups=1)).cost(epsilon="1/3", weights={"n": 2}).shares,
     lambda me: me.sql(QUESTIONS[0]).cost(error="± 50 at 90%").amounts,

@@ -238,11 +238,8 @@ class _Nothing:
 def separation(ones: list[float], others: list[float]) -> float:
     """How well times tell two cases apart: the area under the curve, 0.5 for not at all."""
     ranked = sorted([(each, 0) for each in ones] + [(each, 1) for each in others])
-    rank = {1: 0.0}
-    for place, (_, kind) in enumerate(ranked):
-        rank[1] += place if kind else 0
-    above = rank[1] - len(others) * (len(others) - 1) / 2
-    return above / (len(ones) * len(others))
+    ranks = sum(place for place, (_, kind) in enumerate(ranked) if kind)
+    return (ranks - len(others) * (len(others) - 1) / 2) / (len(ones) * len(others))
 
 
 def times(town: Town, first: str, second: str, *, rounds: int) -> tuple[list[float], list[float]]:

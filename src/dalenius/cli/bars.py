@@ -16,7 +16,7 @@ def answer_bars(answer: Answer, *, most: int = 44) -> list[str]:
     """A bar for each row and numeric column of an answer, at most `most` letters long."""
     keys = [cells(column)[0][1] for column in answer.columns if column.is_key]
     labels = [" · ".join(texts) for texts in zip(*keys, strict=True)] or [""] * len(answer)
-    drawn = [column for column in answer.columns if not column.is_key and _numeric(column)]
+    drawn = [column for column in answer.columns if not column.is_key and column.is_numeric]
     if not drawn or not len(answer):
         raise InvalidParameter("chart", "without numbers", allowed="asked for a table with a numeric column and a row")
     several = len(drawn) > 1
@@ -62,11 +62,6 @@ def _bar(value: float, error: float, longest: float, most: int) -> str:
 
 def _padded(text: str, size: int) -> str:
     return text + " " * (size - width(text))
-
-
-def _numeric(column: Column) -> bool:
-    numbers = [value for value in column.values if value is not None]
-    return bool(numbers) and all(isinstance(n, int | float | Decimal) and not isinstance(n, bool) for n in numbers)
 
 
 def _size(value: object) -> float:

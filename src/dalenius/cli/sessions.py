@@ -13,11 +13,11 @@ from typing import TypeAlias
 import dalenius as dl
 from dalenius.curator.asking.asking import Asked
 from dalenius.curator.databases import Database
+from dalenius.curator.log import OWNER_LOG, keep
 from dalenius.curator.sessions import Session
 from dalenius.errors import InvalidParameter
 from dalenius.server.client.asking import RemoteAsked
 from dalenius.server.client.sessions import RemoteAnalyst
-from dalenius.server.logs import OWNER_LOG, keep
 
 AnySession: TypeAlias = Session | RemoteAnalyst
 AnyAsked: TypeAlias = Asked | RemoteAsked

@@ -49,6 +49,13 @@ class Terminal:
         """The same for scripts: one JSON value, in the order in which it was made."""
         self.show(json.dumps(facts, ensure_ascii=False, indent=2, default=str, allow_nan=False))
 
+    def report(self, facts: object, said: object, *, as_json: bool) -> None:
+        """What was done: for scripts, or in words."""
+        if as_json:
+            self.show_json(facts)
+        else:
+            self.show(said)
+
     def tell(self, text: object) -> None:
         """What is said beside it."""
         self.told.write(f"{text}\n")
@@ -67,6 +74,13 @@ class Terminal:
         self.told.write(f"{question} [y/N] ")
         self.told.flush()
         return self.given.readline().strip().lower() in ("y", "yes")
+
+    def confirmed(self, question: str, *, yes: bool) -> bool:
+        """Whether to go on: somebody said yes, before or now, or nobody can be asked."""
+        if yes or not self.talks or self.agreed(question):
+            return True
+        self.tell("dalenius: not done; nothing was charged.")
+        return False
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[Any], None] | None]:

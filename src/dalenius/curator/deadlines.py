@@ -12,7 +12,7 @@ from dalenius.errors import WorkStopped
 from dalenius.randomness.entropy import Entropy
 
 MOST_SECONDS = 3600.0
-"""How long one question may take, unless the owner says otherwise."""
+"""How long one question may take; a server may give it less."""
 
 
 @dataclass(frozen=True)

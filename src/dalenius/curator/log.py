@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import os
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
+OWNER_LOG = "owner.log"
+"""The file of the folder that says why paid work failed."""
 _KEPT = 1_000
+_LONGEST = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +71,19 @@ class OwnerLog:
 
     def __repr__(self) -> str:
         return f"<OwnerLog with {len(self)} failures>"
+
+
+def keep(path: Path, failure: Failure) -> None:
+    """Append to the owner's log, a file that only the owner can read: it may quote rows. An old one makes room."""
+    if path.exists() and path.stat().st_size > _LONGEST:
+        path.replace(path.with_suffix(".old"))
+    facts = {**asdict(failure), "at": failure.at.isoformat()}
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as file:
+        file.write(json.dumps(facts) + "\n")
+
+
+def keep_lost(path: Path, *, what: str, who: str, reason: str) -> None:
+    """Write down that a worker was lost, who had asked, and why. Where that fails, the reply is none the later."""
+    failure = Failure("", who, dt.datetime.now(dt.UTC), "WorkerLost", f"{what}: {reason}\n")
+    with suppress(OSError):
+        keep(path, failure)

@@ -21,7 +21,8 @@ from dalenius.randomness.entropy import system_entropy
 Role: TypeAlias = Literal["owner", "auditor", "analyst"]
 ROLES: tuple[Role, ...] = get_args(Role)
 MOST_DAYS = 3650
-_TOKEN = re.compile(r"dal_[A-Za-z0-9_-]{43}", re.ASCII)
+TOKEN = re.compile(r"dal_[A-Za-z0-9_-]{43}", re.ASCII)
+"""What tokens are made of."""
 _NOBODY = "0" * 64
 
 
@@ -76,7 +77,7 @@ class Tokens:
     def holder(self, token: str) -> Holder | None:
         """Whom a token stands for, now; None if it does not hold."""
         self._catch_up()
-        given = digest(token if _TOKEN.fullmatch(token) else "")
+        given = digest(token if TOKEN.fullmatch(token) else "")
         known = self._holders.get(given, _unknown(self._clock()))
         # The dict finds equal hashes, in a time that says nothing about a token; this says so once more.
         same, due = hmac.compare_digest(known.digest, given), self._clock() < known.expires
@@ -89,8 +90,7 @@ class Tokens:
 
     def names(self) -> set[str]:
         """Who holds a token that was not revoked."""
-        self._catch_up()
-        return {holder.who for holder in self._holders.values()}
+        return {holder.who for holder in self.holders()}
 
     def _catch_up(self) -> None:
         """Take in what the ledger has grown by; entries never change, so that the rest is known."""
@@ -116,7 +116,7 @@ def _unknown(now: dt.datetime) -> Holder:
 
 def _named(who: str, role: str) -> str:
     """A name that may hold a token of this role: the owner has one of its own, and analysts never bear it."""
-    if isinstance(who, str) and _TOKEN.fullmatch(who):
+    if isinstance(who, str) and TOKEN.fullmatch(who):
         raise InvalidParameter("who", "a token", allowed="the name of whoever holds it")
     if role not in ROLES:
         raise InvalidParameter("role", role, allowed=" or ".join(ROLES))

@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from dalenius.curator.answers.answers import Answer
-from dalenius.curator.answers.encoding import decoded, encoded, written
+from dalenius.curator.answers.encoding import decoded, encoded
+from dalenius.curator.answers.values import written
 from dalenius.curator.asking.asking import Asked, Cost
 from dalenius.curator.curator import Balance
 from dalenius.curator.databases import Database
@@ -21,7 +22,7 @@ from dalenius.curator.ledger.accounts import Rate
 from dalenius.curator.ledger.entries import amount_facts
 from dalenius.curator.names import OWNER
 from dalenius.curator.sessions import Session
-from dalenius.errors import DaleniusError
+from dalenius.errors import DaleniusError, QueryRefused
 from dalenius.query.estimates.expectations import ExpectedError
 from dalenius.query.tables import Most
 from dalenius.server.faults import DENIED, LEDGER_REFUSED, NOT_FOUND, Faulted
@@ -121,7 +122,9 @@ class Desk:
 
     def _catalog(self, asker: _For, given: Facts) -> Reply:
         session = asker.session
-        tables = {name: {"about": about, "columns": session.columns(name)} for name, about in session.tables().items()}
+        tables = {
+            name: {"about": about, "columns": _columns(session, name)} for name, about in session.tables().items()
+        }
         return _json({"who": asker.who, "role": asker.role, "tables": tables})
 
     def _balance(self, asker: _For, given: Facts) -> Reply:
@@ -268,6 +271,14 @@ def _taken(given: Facts, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: given[name] for name in names if given.get(name) is not None}
 
 
+def _columns(session: Session, name: str) -> dict[str, str]:
+    """The columns of a table; none of one that cannot be asked for now."""
+    try:
+        return session.columns(name)
+    except QueryRefused:
+        return {}
+
+
 def _balances(found: Mapping[str, Balance]) -> Facts:
     return {name: {"share": str(each.share), "amount": amount_facts(each.amount)} for name, each in found.items()}
 
@@ -278,6 +289,7 @@ def _cost(cost: Cost) -> Facts:
         "amounts": {name: amount_facts(amount) for name, amount in cost.amounts.items()},
         "shares": _fractions(cost.shares),
         "left": _fractions(cost.left),
+        "now": _fractions(cost.now),
         "epsilons": _fractions(cost.epsilons),
         "affordable": cost.affordable,
         "note": cost.note,
@@ -293,8 +305,7 @@ def _fractions(found: Mapping[str, Fraction | None]) -> dict[str, str | None]:
 def _expected(error: ExpectedError, size: int | None) -> Facts:
     if error.fixed is not None and error.fixed != error.fixed:  # a mode has no figure
         return {"text": error.text, "level": str(error.level), "fixed": "nan", "at": None}
-    curve = size is not None and (error.curve is not None or error.fixed is not None)
-    at = error.at(size) if curve and size is not None else None
+    at = None if size is None else error.at(size)
     return {"text": error.text, "level": str(error.level), "fixed": written(error.fixed), "at": at}
 
 

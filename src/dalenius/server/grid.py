@@ -18,7 +18,7 @@ class Grid:
     """Points in seconds from a request's arrival: steps of `step` up to `fine`, and `growth` more each time from there.
 
     Guarantee: of the time that work took, a reply tells the next point and nothing finer. With n points up to the
-    deadline that is at most log2(n) bits, about 6.4 for the default grid and a minute; work that takes less than a
+    deadline that is at most log2(n) bits, about 6 for the default grid and a minute; work that takes less than a
     step always tells the same.
     """
 

@@ -153,8 +153,8 @@ class Jobs:
         """Whether there is room for one more, after the oldest that ended was forgotten."""
         if len(self._jobs) < _MOST_KNOWN:
             return True
-        ended = next((job.id for job in self._jobs.values() if not self._is_open(job)), None)
-        return self._jobs.pop(ended, None) is not None if ended else False
+        ended = next((job.id for job in self._jobs.values() if not self._is_open(job)), "")
+        return self._jobs.pop(ended, None) is not None
 
 
 def _written(facts: dict[str, Any]) -> bytes:

@@ -1,22 +1,12 @@
-"""Two logs. The server's: a line of JSON for each request, made of public facts, with no place for a value or a token.
-And the owner's, which says why work failed and may quote rows."""
+"""The server's log: a line of JSON for each request, made of public facts, with no place for a value or a token."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from pathlib import Path
-
-from dalenius.curator.log import Failure
-
-OWNER_LOG = "owner.log"
-"""The file of the folder that says why paid work failed."""
-_LONGEST_LOG = 10_000_000
+from dataclasses import dataclass
 
 
 @dataclass
@@ -54,19 +44,3 @@ class Log:
         if self._write is not None:
             now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
             self._write(json.dumps({"time": now, **facts}, ensure_ascii=False))
-
-
-def keep(path: Path, failure: Failure) -> None:
-    """Append to the owner's log, a file that only the owner can read: it may quote rows. An old one makes room."""
-    if path.exists() and path.stat().st_size > _LONGEST_LOG:
-        path.replace(path.with_suffix(".old"))
-    facts = {**asdict(failure), "at": failure.at.isoformat()}
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as file:
-        file.write(json.dumps(facts) + "\n")
-
-
-def keep_lost(path: Path, *, what: str, who: str, reason: str) -> None:
-    """Write down that a worker was lost, who had asked, and why. Where that fails, the reply is none the later."""
-    failure = Failure("", who, dt.datetime.now(dt.UTC), "WorkerLost", f"{what}: {reason}\n")
-    with suppress(OSError):
-        keep(path, failure)

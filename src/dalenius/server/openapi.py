@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from dalenius.server.faults import STATUSES
-from dalenius.server.routes import Route, contract_reply
+from dalenius.server.routes import Route
 
 
 def document(routes: Iterable[Route]) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    content = {media: {"schema": contract_reply(route) if media.endswith("json") else {}} for media in route.media}
+    content = {media: {"schema": route.reply if media.endswith("json") else {}} for media in route.media}
     operation: dict[str, Any] = {
         "operationId": route.name,
         "summary": route.summary,

@@ -33,8 +33,8 @@ def reply(body: bytes, *, status: int = 200, media: str = JSON, headers: Mapping
     return Response(padded(body, filling=filling), status_code=status, headers=all_headers)
 
 
-def json_reply(facts: Mapping[str, Any], *, status: int = 200) -> Response:
-    return reply(json.dumps(facts, ensure_ascii=False).encode(), status=status)
+def json_reply(facts: Mapping[str, Any], *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return reply(json.dumps(facts, ensure_ascii=False).encode(), status=status, headers=headers)
 
 
 def fault_reply(fault: Fault) -> Response:
@@ -42,7 +42,7 @@ def fault_reply(fault: Fault) -> Response:
     headers = {"retry-after": str(fault.wait)} if fault.wait is not None else {}
     if fault.code == "no_token":
         headers["www-authenticate"] = "Bearer"
-    return reply(json.dumps(fault.facts, ensure_ascii=False).encode(), status=fault.status, headers=headers)
+    return json_reply(fault.facts, status=fault.status, headers=headers)
 
 
 def arrow_headers(facts: Mapping[str, Any]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from dalenius.curator.tokens import MOST_DAYS, ROLES, Role
 from dalenius.server.schemas import (
@@ -88,7 +88,7 @@ _SHARES, _AMOUNTS = mapping(FIGURE), mapping(AMOUNT)
 _BALANCE = mapping(record(share=FIGURE, amount=AMOUNT))
 _ANSWER: Schema = {
     "type": "object",
-    "description": "columns with values and error bars, level, charge, receipt, derivation and notes",
+    "description": "card, columns with values and error bars, level, charge, receipt, derivation and notes",
 }
 _RECEIPT: Schema = {"type": "object", "description": "who was charged what for which question, and when"}
 _RUN_FIELDS = ("error", "size", "level", "weights", "nonnegative", "digits", "fresh")
@@ -114,8 +114,8 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "price", "POST", "/v1/price", ASKERS, "What an answer would cost; nothing is read or spent",
         record(
-            loss=TEXT, amounts=_AMOUNTS, shares=_SHARES, left=mapping(ANY), epsilons=_SHARES, affordable=FLAG,
-            note=ANY, blocks=mapping(TEXT), text=TEXT,
+            loss=TEXT, amounts=_AMOUNTS, shares=_SHARES, left=mapping(ANY), now=_SHARES, epsilons=_SHARES,
+            affordable=FLAG, note=ANY, blocks=mapping(TEXT), text=TEXT,
         ),
         body=_ask("error", "size", "level", "weights"),
     ),
@@ -209,8 +209,3 @@ ROUTES: tuple[Route, ...] = (
 def permitted(route: Route, role: Role | None) -> bool:
     """Whether somebody in this role may use a route; None is somebody without a token. Nobody may by default."""
     return route.roles is None or (role is not None and role in route.roles)
-
-
-def contract_reply(route: Route) -> Any:
-    """The shape of a reply as the contract states it."""
-    return route.reply if route.reply is not None else {"type": "string"}

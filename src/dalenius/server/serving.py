@@ -18,6 +18,7 @@ from pathlib import Path
 import uvicorn
 
 from dalenius.curator.folder.folder import opened
+from dalenius.curator.log import OWNER_LOG, keep_lost
 from dalenius.curator.tokens import Tokens
 from dalenius.errors import DaleniusError, InvalidParameter
 from dalenius.server.addresses import is_loopback
@@ -25,7 +26,7 @@ from dalenius.server.app import Front, application
 from dalenius.server.connections import Connection
 from dalenius.server.grid import Grid
 from dalenius.server.limits import Limits, confine
-from dalenius.server.logs import OWNER_LOG, Log, keep_lost
+from dalenius.server.logs import Log
 from dalenius.server.pool import Pool
 from dalenius.server.workers import Task, WorkerGone, worker_command
 

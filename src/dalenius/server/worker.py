@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dalenius.curator.databases import open as opened
+from dalenius.curator.log import OWNER_LOG, keep
 from dalenius.errors import DaleniusError, LedgerRefused
 from dalenius.server.asks import Desk
 from dalenius.server.faults import Faulted, fault_of
 from dalenius.server.grid import Grid
 from dalenius.server.limits import confine
-from dalenius.server.logs import OWNER_LOG, keep
 
 _IDLE_SECONDS = 0.25
 _TELL_EVERY = 0.5

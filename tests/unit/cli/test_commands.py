@@ -369,6 +369,14 @@ def test_the_registry_and_the_card_can_be_published(clinic: Path, tmp_path: Path
     assert CANARY not in (tmp_path / "registry.html").read_text(encoding="utf-8")
 
 
+def test_replays_are_listed_also_after_a_population_was_taken_out(clinic: Path) -> None:
+    run("ask", clinic, COUNT, "--epsilon", "0.5")
+    path = clinic / "catalog.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[: text.index("[populations")], encoding="utf-8")
+    assert run("replays", clinic, "--json").json["replays"] == []
+
+
 # ---- what a newcomer stumbled over
 
 

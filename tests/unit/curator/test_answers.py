@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 
-from dalenius.curator.answers import extras
+from dalenius.curator import extras
 from dalenius.curator.answers.answers import BARS_COVER_NOISE, KEYS_LEFT_OUT, Answer
 from dalenius.curator.answers.columns import Column
 from dalenius.errors import InvalidParameter, MissingExtra

@@ -199,8 +199,7 @@ def test_every_failure_after_the_charge_looks_the_same_and_stays_charged(error: 
     with pytest.raises(shown) as stopped:
         world.ask()
     assert str(stopped.value) == str(WorkStopped())
-    assert stopped.value.__context__ is None
-    assert stopped.value.__cause__ is None
+    assert alone(stopped.value)
     assert CANARY not in "".join(traceback.format_exception(stopped.value))
     assert world.ledger.spent(PATIENTS) == amount("0.1")
     assert [failure.reason for failure in world.door.log] == [type(error).__name__]
@@ -216,7 +215,12 @@ def test_the_test_above_notices_an_error_that_travels_along() -> None:
             raise WorkStopped from None
     except WorkStopped as stopped:
         caught = stopped
-    assert caught.__context__ is not None
+    assert not alone(caught)
+
+
+def alone(error: BaseException) -> bool:
+    """Whether no other error travels along with this one."""
+    return error.__context__ is None and error.__cause__ is None
 
 
 def test_the_owner_reads_the_reason_and_a_broken_listener_changes_nothing() -> None:

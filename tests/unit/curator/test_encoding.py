@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from clinics import clinic, visits
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
-from dalenius.curator.answers.encoding import card_in, decoded, encoded, read, written
+from dalenius.curator.answers.encoding import card_in, decoded, encoded
+from dalenius.curator.answers.values import read, written
 from dalenius.curator.cards.cards import Card
 from dalenius.errors import DamagedAnswer, InvalidParameter
 from dalenius.query.estimates.kinds import COUNT, DATE, MOMENT, NULL, REAL, SPAN, TEXT, TRUTH, Kind

@@ -113,7 +113,7 @@ def test_a_population_is_opened_once(ledger: Ledger) -> None:
     ledger.open(PATIENTS, Terms(units(100, 100)))  # the same again says nothing new
     with pytest.raises(InvalidParameter, match="set once"):
         ledger.open(PATIENTS, Terms(units(1000)))
-    assert ledger.cap(PATIENTS) == units(100, 100)
+    assert ledger.terms(PATIENTS).cap == units(100, 100)
 
 
 def test_a_population_may_retire_and_keeps_its_cap(ledger: Ledger, clock: Clock) -> None:

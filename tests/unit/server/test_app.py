@@ -17,7 +17,6 @@ import pytest
 from clinics import clinic
 from dalenius.curator.answers.encoding import decoded
 from dalenius.curator.tokens import ROLES
-from dalenius.server.app import application
 from dalenius.server.faults import STATUSES
 from dalenius.server.grid import LENGTHS
 from dalenius.server.limits import Limits
@@ -25,7 +24,7 @@ from dalenius.server.openapi import document
 from dalenius.server.routes import ARROW, ROUTES, Route, permitted
 from dalenius.server.schemas import require
 from dalenius.server.workers import Task
-from servers import COUNT, QUICK, Served
+from servers import COUNT, Served
 
 HOLDERS = {"owner": "owner", "auditor": "eve", "analyst": "ana"}
 BODIES = {
@@ -537,8 +536,3 @@ def test_one_token_cannot_ask_without_measure(served: Served) -> None:
         assert [ana.get("/v1/catalog").status_code for _ in range(5)] == [200] * 3 + [429] * 2
         assert ana.get("/v1/catalog").headers["retry-after"]
         assert bob.get("/v1/catalog").status_code == 200
-
-
-def test_the_quick_grid_of_these_tests_is_a_grid(served: Served) -> None:
-    assert served.grid == QUICK
-    assert application(served.front) is not None

@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from clinics import clinic
+import dalenius as dl
+from clinics import add_visits, clinic, visits
 from dalenius.curator import door, shelf
 from dalenius.curator.databases import Database
+from dalenius.curator.log import OWNER_LOG, keep, keep_lost
 from dalenius.errors import InvalidParameter, WorkStopped
 from dalenius.server.asks import Desk
 from dalenius.server.faults import LEDGER_REFUSED, Faulted
 from dalenius.server.grid import Grid
-from dalenius.server.logs import OWNER_LOG, keep, keep_lost
 from dalenius.server.worker import _reply
 from servers import COUNT
 
@@ -79,6 +80,16 @@ def test_what_is_wrong_with_the_catalog_is_for_the_owner_alone(monkeypatch: pyte
         for _ in range(5):
             desk.rest()
         assert len(db.log) == 1  # once, however often it is met
+
+
+def test_a_table_that_cannot_be_asked_yet_hides_no_other(tmp_path: Path) -> None:
+    with dl.create(tmp_path / "clinic", mark=tmp_path / "mark.sqlite") as db:
+        db.add_population("patients", budget=dl.Budget(1))
+        add_visits(db, "visits", visits(patients=4))
+        db.draft_table("lab", columns={"value": "Int"}, population="patients", unit="patient_id")
+        tables = json.loads(Desk(db).do("catalog", "owner", "owner", {}).body)["tables"]
+        assert tables["visits"]["columns"] == db.columns("visits")
+        assert (tables["lab"]["columns"], "cannot be asked" in tables["lab"]["about"]) == ({}, True)
 
 
 def replied(desk: Desk, what: str, **given: object) -> tuple[dict[str, object], bytes]:

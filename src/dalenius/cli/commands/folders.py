@@ -49,12 +49,8 @@ def add_population(chosen: argparse.Namespace, terminal: Terminal) -> int:
         return REFUSED
     with opened(chosen.folder) as db:
         _declare(db, chosen, budget)
-    if chosen.json:
-        terminal.show_json(
-            {"population": chosen.population, "epsilon": str(budget.epsilon), "delta": str(budget.delta)}
-        )
-    else:
-        terminal.show(_declared(chosen, budget))
+    facts = {"population": chosen.population, "epsilon": str(budget.epsilon), "delta": str(budget.delta)}
+    terminal.report(facts, _declared(chosen, budget), as_json=chosen.json)
     return FINE
 
 
@@ -94,19 +90,12 @@ def _declared(chosen: argparse.Namespace, budget: Budget) -> str:
 
 def partition(chosen: argparse.Namespace, terminal: Terminal) -> int:
     """Cut a population into blocks."""
-    if (
-        terminal.talks
-        and not chosen.yes
-        and not terminal.agreed("A partition is made once and never changes. Make it?")
-    ):
-        terminal.tell("dalenius: not made; nothing was charged.")
+    if not terminal.confirmed("A partition is made once and never changes. Make it?", yes=chosen.yes):
         return REFUSED
     with opened(chosen.folder) as db:
         db.partition(chosen.column, [_value(db, chosen.column, text) for text in chosen.values])
-    if chosen.json:
-        terminal.show_json({"column": chosen.column, "values": chosen.values})
-    else:
-        terminal.show(f"{len(chosen.values)} blocks by {chosen.column}: {', '.join(chosen.values)}. They never change.")
+    said = f"{len(chosen.values)} blocks by {chosen.column}: {', '.join(chosen.values)}. They never change."
+    terminal.report({"column": chosen.column, "values": chosen.values}, said, as_json=chosen.json)
     return FINE
 
 

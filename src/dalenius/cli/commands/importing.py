@@ -32,21 +32,12 @@ def update_table(chosen: argparse.Namespace, terminal: Terminal) -> None:
 def remove_table(chosen: argparse.Namespace, terminal: Terminal) -> int:
     """Take a table out of the catalog and drop its rows."""
     with opened(chosen.folder) as db:
-        if not _agreed(f"Drop the rows of {chosen.table}?", chosen, terminal):
+        if not terminal.confirmed(f"Drop the rows of {chosen.table}?", yes=chosen.yes):
             return REFUSED
         db.remove_table(chosen.table)
-    if chosen.json:
-        terminal.show_json({"table": chosen.table, "removed": True})
-    else:
-        terminal.show(f"{chosen.table} is gone, also from grants; what was spent stays spent.")
+    said = f"{chosen.table} is gone, also from grants; what was spent stays spent."
+    terminal.report({"table": chosen.table, "removed": True}, said, as_json=chosen.json)
     return FINE
-
-
-def _agreed(question: str, chosen: argparse.Namespace, terminal: Terminal) -> bool:
-    if chosen.yes or not terminal.talks or terminal.agreed(question):
-        return True
-    terminal.tell("dalenius: not done; nothing was charged.")
-    return False
 
 
 def add_table(chosen: argparse.Namespace, terminal: Terminal) -> int:
@@ -75,13 +66,12 @@ def _import(db: Database, chosen: argparse.Namespace, terminal: Terminal) -> Non
             progress("")
         db.update_table(chosen.table, Path(chosen.file))
     version = db.catalog.table(chosen.table).version
-    if chosen.json:
-        terminal.show_json({"table": chosen.table, "imported": True, "version": version, "missing": []})
-    else:
-        terminal.show(
-            f"{chosen.table} can be asked about now: version {version}. Values outside their bounds were moved to the "
-            f"nearest one, and values that are not listed in a Category became NULL."
-        )
+    said = (
+        f"{chosen.table} can be asked about now: version {version}. Values outside their bounds were moved to the "
+        "nearest one, and values that are not listed in a Category became NULL."
+    )
+    facts = {"table": chosen.table, "imported": True, "version": version, "missing": []}
+    terminal.report(facts, said, as_json=chosen.json)
 
 
 # ---- bounds
@@ -90,7 +80,7 @@ def _import(db: Database, chosen: argparse.Namespace, terminal: Terminal) -> Non
 def _offered(offer: str, chosen: argparse.Namespace, terminal: Terminal) -> bool:
     """Show a price before it is paid; a person may decline."""
     terminal.tell(offer)
-    return _agreed("Estimate the bounds?", chosen, terminal)
+    return terminal.confirmed("Estimate the bounds?", yes=chosen.yes)
 
 
 def _estimated(

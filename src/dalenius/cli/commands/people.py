@@ -35,7 +35,7 @@ def grant(chosen: argparse.Namespace, terminal: Terminal) -> None:
             pays_for_replays=chosen.pays_for_replays,
         )
         granted = db.catalog.grants[chosen.analyst]
-    _say(_grant_facts(chosen.analyst, granted), _granted(chosen.analyst, granted), chosen, terminal)
+    terminal.report(_grant_facts(chosen.analyst, granted), _granted(chosen.analyst, granted), as_json=chosen.json)
 
 
 def _grant_facts(analyst: str, granted: Grant) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def revoke(chosen: argparse.Namespace, terminal: Terminal) -> None:
     said = f"{chosen.analyst} may ask no more, and the tokens are ended; what was spent stays spent."
     if chosen.tokens_only:
         said = f"The tokens of {chosen.analyst} are ended; grants stay as they were."
-    _say({"analyst": chosen.analyst, "tables": list(kept.tables) if kept else []}, said, chosen, terminal)
+    terminal.report({"analyst": chosen.analyst, "tables": list(kept.tables) if kept else []}, said, as_json=chosen.json)
 
 
 def study(chosen: argparse.Namespace, terminal: Terminal) -> None:
@@ -106,7 +106,7 @@ def study(chosen: argparse.Namespace, terminal: Terminal) -> None:
     terms = {"reserve": "{} is held for it", "start": "from {}", "end": "until {}", "purpose": "for {}"}
     told = [form.format(facts[name]) for name, form in terms.items() if facts[name]]
     said = f"The study {chosen.study} may spend up to {facts['share']} of the budget of {chosen.population}"
-    _say(facts, "; ".join([said, *told]) + ".", chosen, terminal)
+    terminal.report(facts, "; ".join([said, *told]) + ".", as_json=chosen.json)
 
 
 def _study_facts(study: Study) -> dict[str, Any]:
@@ -131,14 +131,14 @@ def token(chosen: argparse.Namespace, terminal: Terminal) -> None:
         granted = chosen.role != "analyst" or chosen.who in db.catalog.grants
     facts = {"who": chosen.who, "role": chosen.role, "days": chosen.days}
     if file is None:
-        _say({"token": issued, **facts}, issued, chosen, terminal)
+        terminal.report({"token": issued, **facts}, issued, as_json=chosen.json)
         terminal.tell(f"dalenius: this is the only time that the token of {chosen.who} is shown; it holds for "
                       f"{chosen.days} days. Keep it in a file of mode 0600 (--out), or in DALENIUS_TOKEN.")  # fmt: skip
     else:
         said = (
             f"The token of {chosen.who} is in {chosen.out}, which only you can read, and holds for {chosen.days} days."
         )
-        _say({"out": chosen.out, **facts}, said, chosen, terminal)
+        terminal.report({"out": chosen.out, **facts}, said, as_json=chosen.json)
     if not granted:
         terminal.tell(f"dalenius: nothing is granted to {chosen.who}, who can ask nothing yet; see `dalenius grant`.")
 
@@ -162,10 +162,3 @@ def _rate(given: str | None) -> Rate | None:
     if given is not None and found is None:
         raise InvalidParameter("--rate", given, allowed="so many questions in so many seconds, such as 20/3600")
     return None if found is None else Rate(int(found[1]), seconds=int(found[2]))
-
-
-def _say(facts: dict[str, object], said: str, chosen: argparse.Namespace, terminal: Terminal) -> None:
-    if chosen.json:
-        terminal.show_json(facts)
-    else:
-        terminal.show(said)

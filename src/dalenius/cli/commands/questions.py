@@ -20,9 +20,9 @@ from dalenius.cli.terminal import Terminal
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.charts import require_kind
 from dalenius.curator.answers.encoding import encoded
-from dalenius.curator.answers.extras import optional
 from dalenius.curator.asking.asking import Cost
 from dalenius.curator.asking.prices import Offer
+from dalenius.curator.extras import optional
 from dalenius.curator.names import as_share, percent
 from dalenius.errors import DaleniusError, InvalidParameter
 from dalenius.query.estimates.expectations import ExpectedError
@@ -86,10 +86,7 @@ def explain(chosen: argparse.Namespace, terminal: Terminal) -> None:
     """The derivation."""
     with asking(chosen) as session:
         text = _question(session, chosen, terminal).explain(epsilon=chosen.epsilon, share=chosen.share)
-    if chosen.json:
-        terminal.show_json({"derivation": str(text)})
-    else:
-        terminal.show(text)
+    terminal.report({"derivation": str(text)}, text, as_json=chosen.json)
 
 
 # ---- what was typed

@@ -75,10 +75,7 @@ def replays(chosen: argparse.Namespace, terminal: Terminal) -> None:
     if chosen.receipt is None:
         _list(found, chosen, terminal)
         return
-    if chosen.json:
-        terminal.show_json(answer_facts(answer))
-    else:
-        terminal.show(answer)
+    terminal.report(answer_facts(answer), answer, as_json=chosen.json)
 
 
 def _list(found: Sequence[Replay], chosen: argparse.Namespace, terminal: Terminal) -> None:
@@ -90,13 +87,14 @@ def _list(found: Sequence[Replay], chosen: argparse.Namespace, terminal: Termina
 
 
 def _shares(folder: str) -> dict[str, dict[str, str]]:
-    """What each release cost of each population's budget, exactly."""
+    """What each release cost of the budget of each population that the catalog still has, exactly."""
     with opened(folder) as db:
         people, receipts = db.catalog.populations, db.history()
     return {
         receipt.id: {
             each.account.population: str(balance(people[each.account.population], each.amount, left=False).share)
             for each in receipt.charges
+            if each.account.population in people
         }
         for receipt in receipts
     }

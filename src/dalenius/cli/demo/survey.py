@@ -11,7 +11,6 @@ from importlib.resources import files
 from pathlib import Path
 
 import dalenius as dl
-from dalenius.curator.databases import Database
 from dalenius.errors import MissingExtra
 from dalenius.query.tables import Most
 from dalenius.query.types import Category, Domain, Int, Real
@@ -58,16 +57,12 @@ def survey_file() -> Path:
 def open_table(folder: Path) -> None:
     """Declare the table of a database that has the population, and import its rows."""
     with dl.open(folder) as db:
-        _add(db)
-
-
-def _add(db: Database) -> None:
-    db.add_table(
-        TABLE,
-        survey_file(),
-        population=POPULATION,
-        unit="person",
-        most=Most(rows=1, groups=1),
-        columns=columns(),
-        rename=NAMES,
-    )
+        db.add_table(
+            TABLE,
+            survey_file(),
+            population=POPULATION,
+            unit="person",
+            most=Most(rows=1, groups=1),
+            columns=columns(),
+            rename=NAMES,
+        )

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from dalenius.curator.answers.charts import Chart, chart
 from dalenius.curator.answers.columns import Column
-from dalenius.curator.answers.displays import harmless, html_table, text_table
-from dalenius.curator.answers.extras import optional
+from dalenius.curator.answers.displays import at_level, harmless, html_table, text_table
 from dalenius.curator.cards.cards import Card
+from dalenius.curator.extras import optional
 from dalenius.query.estimates.estimates import LEVEL
 from dalenius.query.estimates.kinds import of_domain
 from dalenius.query.estimates.postprocess import Shaped
@@ -136,16 +136,11 @@ class Answer:
         return html_table(self.columns, footer=self._footer())
 
     def _footer(self) -> list[str]:
-        facts = [f"± at {percent(self.level)}"]
+        facts = [at_level(self.level)]
         charged = "replayed, charged before:" if self.replayed else "charged"
         facts += [f"{label} {text}" for label, text in ((charged, self.charge), ("left", self.left)) if text]
         facts += [f"receipt {self.receipt}"] if self.receipt else []
         return [" · ".join(facts), *self.notes]
-
-
-def percent(level: Fraction) -> str:
-    """A level as people write it: 95 %."""
-    return f"{float(100 * level):g} %"
 
 
 def _different(names: Sequence[str]) -> list[str]:

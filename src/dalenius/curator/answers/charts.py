@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dalenius.curator.answers.columns import Column
-from dalenius.curator.answers.displays import cell, visible
-from dalenius.curator.answers.extras import optional
+from dalenius.curator.answers.displays import at_level, cell, visible
+from dalenius.curator.extras import optional
 from dalenius.errors import InvalidParameter
 
 MOST_BARS = 60
@@ -47,7 +47,7 @@ def require_kind(path: str | Path) -> Path:
 def chart(columns: Sequence[Column], *, level: Fraction) -> Chart:
     """Draw every numeric column that has bars, against the keys."""
     keys = [column for column in columns if column.is_key]
-    values = [column for column in columns if not column.is_key and _numeric(column)]
+    values = [column for column in columns if not column.is_key and column.is_numeric]
     if not values or not columns[0].values:
         raise InvalidParameter("answer", "without numbers", allowed="a table with a numeric column and a row, to plot")
     figure = optional("matplotlib.figure", function="Answer.plot", extra="plot").Figure(
@@ -66,7 +66,7 @@ def _draw(axes: Any, keys: Sequence[Column], column: Column, level: Fraction) ->
     else:
         _bars(axes, keys, column)
     axes.set_ylabel(_label(column.name))
-    axes.set_title(f"± at {float(100 * level):g} %", fontsize=8, loc="right", color="#666666")
+    axes.set_title(at_level(level), fontsize=8, loc="right", color="#666666")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", linewidth=0.4, alpha=0.5)
     axes.set_axisbelow(True)
@@ -121,11 +121,6 @@ def _heights(column: Column) -> tuple[list[float], list[float]]:
 
 def _height(value: Any) -> float:
     return float("nan") if value is None else float(value)
-
-
-def _numeric(column: Column) -> bool:
-    numbers = [value for value in column.values if value is not None]
-    return bool(numbers) and all(isinstance(n, int | float | Decimal) and not isinstance(n, bool) for n in numbers)
 
 
 def _plain(value: Any) -> Any:

@@ -30,6 +30,12 @@ class Column:
     kind: Kind | None = None
     is_key: bool = False
 
+    @property
+    def is_numeric(self) -> bool:
+        """Whether it has numbers, and nothing else but NULL."""
+        numbers = [value for value in self.values if value is not None]
+        return bool(numbers) and all(isinstance(n, int | float | Decimal) and not isinstance(n, bool) for n in numbers)
+
     def titled(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """The column and its bars, with their titles."""
         yield self.name, self.values

@@ -6,6 +6,7 @@ import datetime as dt
 import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 from html import escape
 from typing import Any
 
@@ -79,6 +80,11 @@ def visible(text: str) -> str:
     """The text on one line, without control characters (a terminal would obey them), and not too long."""
     line = "".join(letter if letter.isprintable() else "�" for letter in text)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def at_level(level: Fraction) -> str:
+    """What bars are at: ± at 95 %."""
+    return f"± at {float(100 * level):g} %"
 
 
 def harmless(cell: Any) -> Any:

@@ -12,12 +12,10 @@ from typing import Any, TypeVar, get_args
 
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
-from dalenius.curator.answers.values import damaged, fraction, read, written
+from dalenius.curator.answers.values import fraction, read, written
 from dalenius.curator.cards.cards import Card
-from dalenius.errors import InvalidParameter
+from dalenius.errors import DamagedAnswer, InvalidParameter
 from dalenius.query.estimates.kinds import Kind, Name
-
-__all__ = ["card_in", "decoded", "encoded", "read", "written"]
 
 Value = TypeVar("Value")
 
@@ -50,7 +48,7 @@ def decoded(text: str) -> Answer:
     except InvalidParameter:
         raise
     except (TypeError, ValueError, ArithmeticError, RecursionError):
-        raise damaged("a text that holds an answer") from None
+        raise DamagedAnswer("a text that holds an answer") from None
 
 
 def card_in(text: str) -> Card | None:
@@ -61,16 +59,16 @@ def card_in(text: str) -> Card | None:
         facts, _ = _READER.raw_decode(text, len(_CARD_FIRST))
         return None if facts is None else Card.from_facts(facts)
     except ValueError as error:
-        raise error if isinstance(error, InvalidParameter) else damaged("a text that holds an answer") from None
+        raise error if isinstance(error, InvalidParameter) else DamagedAnswer("a text that holds an answer") from None
 
 
 def _answer_from(facts: Mapping[str, Any]) -> Answer:
     columns = tuple(_column_from(_named(_COLUMN, column)) for column in _is(list, facts["columns"]))
     if len({len(column.values) for column in columns}) > 1:
-        raise damaged("columns of the same length")
+        raise DamagedAnswer("columns of the same length")
     level = fraction(facts["level"])
     if not 0 < level < 1:
-        raise damaged("a level between 0 and 1")
+        raise DamagedAnswer("a level between 0 and 1")
     return Answer(
         columns=columns,
         level=level,
@@ -96,7 +94,7 @@ def _column_from(facts: Mapping[str, Any]) -> Column:
     values = tuple(map(read, _is(list, facts["values"])))
     errors = None if facts["errors"] is None else tuple(map(read, _is(list, facts["errors"])))
     if errors is not None and len(errors) != len(values):
-        raise damaged("a bar for each value")
+        raise DamagedAnswer("a bar for each value")
     kind = None if facts["kind"] is None else _kind_from(facts["kind"])
     return Column(_is(str, facts["name"]), values, errors, kind, _is(bool, facts["key"]))
 
@@ -109,32 +107,32 @@ def _kind(kind: Kind) -> dict[str, Any]:
 def _kind_from(given: Any) -> Kind:
     facts = _named(_KIND, given)
     if facts["name"] not in get_args(Name):
-        raise damaged("a known kind of column")
+        raise DamagedAnswer("a known kind of column")
     of = None if facts["of"] is None else _kind_from(facts["of"])
     unit, size = fraction(facts["unit"]), fraction(facts["size"])
     if unit <= Fraction(0) or size < 0:
-        raise damaged("a kind with a unit above 0")
+        raise DamagedAnswer("a kind with a unit above 0")
     return Kind(facts["name"], unit, size, of)
 
 
 def _named(names: tuple[str, ...], facts: Any) -> Mapping[str, Any]:
     if not isinstance(facts, dict) or set(facts) != set(names):
-        raise damaged(f"an object with {', '.join(names)}")
+        raise DamagedAnswer(f"an object with {', '.join(names)}")
     return facts
 
 
 def _is(kind: type[Value], value: Any) -> Value:
     if type(value) is not kind:
-        raise damaged(f"made of the right types, here {kind.__name__}")
+        raise DamagedAnswer(f"made of the right types, here {kind.__name__}")
     return value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object in which no name stands twice: two readers could see two answers."""
     if len({name for name, _ in pairs}) < len(pairs):
-        raise damaged("without a name that stands twice")
+        raise DamagedAnswer("without a name that stands twice")
     return dict(pairs)
 
 
 def _no_constant(word: str) -> float:
-    raise damaged(f"without {word}")
+    raise DamagedAnswer(f"without {word}")

@@ -32,49 +32,44 @@ def read(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if not isinstance(value, dict) or len(value) != 1:
-        raise damaged("made of known values")
+        raise DamagedAnswer("made of known values")
     ((name, text),) = value.items()
     for _, known, _, reading in _TYPES:
         if known == name:
             return _same(reading(text), value)
-    raise damaged("made of known values")
+    raise DamagedAnswer("made of known values")
 
 
 def fraction(text: Any) -> Fraction:
     """The fraction that was written."""
     if not isinstance(text, str) or not _FRACTION.fullmatch(text):
-        raise damaged("with fractions such as 19/20")
+        raise DamagedAnswer("with fractions such as 19/20")
     return Fraction(text)
-
-
-def damaged(allowed: str) -> DamagedAnswer:
-    """The error for a text that holds no answer. What it holds instead is not shown."""
-    return DamagedAnswer(allowed)
 
 
 def _same(found: Any, value: Any) -> Any:
     """The value that was read, if it is written that way: there is one text for each value."""
     if written(found) != value:
-        raise damaged("made of values in their usual form")
+        raise DamagedAnswer("made of values in their usual form")
     return found
 
 
 def _decimal(text: Any) -> Decimal:
     found = Decimal(text if isinstance(text, str) else "")
     if not found.is_finite() or abs(int(found.as_tuple().exponent)) > _LARGEST_EXPONENT:
-        raise damaged("with decimals of a moderate size")
+        raise DamagedAnswer("with decimals of a moderate size")
     return found
 
 
 def _endless(text: Any) -> float:
     if text not in ("inf", "-inf", "nan"):
-        raise damaged("made of known values")
+        raise DamagedAnswer("made of known values")
     return float(text)
 
 
 def _span(count: Any) -> dt.timedelta:
     if type(count) is not int:
-        raise damaged("with spans in microseconds")
+        raise DamagedAnswer("with spans in microseconds")
     return count * _MICROSECOND
 
 
@@ -84,7 +79,7 @@ def _histogram(counts: Mapping[Any, Any]) -> list[Any]:
 
 def _histogram_from(pairs: Any) -> dict[Any, Any]:
     if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise damaged("with histograms as lists of pairs")
+        raise DamagedAnswer("with histograms as lists of pairs")
     return {read(value): read(count) for value, count in pairs}
 
 

@@ -15,9 +15,7 @@ from dalenius.curator.catalog import Population
 from dalenius.curator.names import as_share, fraction
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import Number, exact, positive
-
-LEVEL = Fraction(95, 100)
-"""The level of error bars, unless told otherwise."""
+from dalenius.query.estimates.estimates import LEVEL
 
 DEFAULT_SHARE = Fraction(1, 100)
 """The share that an explanation or a rehearsal is shown for, unless told otherwise."""

@@ -111,8 +111,8 @@ def study_card(catalog: Catalog, ledger: Ledger, shelf: Shelf, name: str) -> Stu
         end=_day(study.end),
         quota=percent(study.share),
         reserve=percent(study.reserve) if study.reserve else "",
-        spent=percent(_share(people, ledger.spent(Account((study.population, name))))),
-        released=percent(sum((_share(people, amount) for _, amount in charged), Fraction(0))),
+        spent=percent(people.rectangle.share(ledger.spent(Account((study.population, name))))),
+        released=percent(sum((people.rectangle.share(amount) for _, amount in charged), Fraction(0))),
         trust=TRUST_MODEL,
         releases=tuple(_release(people, receipt, amount, asked.get(receipt.id)) for receipt, amount in charged),
         promised=tuple(composed(people)),
@@ -130,11 +130,7 @@ def _charged(ledger: Ledger, study: Study) -> Iterator[tuple[Receipt, Amount]]:
 
 def _release(people: Population, receipt: Receipt, amount: Amount, asked: str | None) -> StudyRelease:
     at = receipt.at.astimezone(dt.UTC).isoformat(sep=" ", timespec="seconds")
-    return StudyRelease(receipt.id, at, percent(_share(people, amount)), UNANSWERED if asked is None else asked)
-
-
-def _share(people: Population, amount: Amount) -> Fraction:
-    return people.rectangle.share(amount) if amount else Fraction(0)
+    return StudyRelease(receipt.id, at, percent(people.rectangle.share(amount)), UNANSWERED if asked is None else asked)
 
 
 def _day(moment: dt.datetime | None) -> str:

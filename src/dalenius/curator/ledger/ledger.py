@@ -258,10 +258,6 @@ class Ledger:
         with self._journal.reading() as rows:
             return Balances(rows).terms(account)
 
-    def cap(self, account: Account) -> Amount:
-        """The most that may ever be charged to an account."""
-        return self.terms(account).cap
-
     def spent(self, account: Account) -> Amount:
         """The sum of all charges to an account; of a partitioned population, the largest that any unit bears."""
         with self._journal.reading() as rows:

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from dalenius.curator.ledger.entries import BEFORE_ALL
 from dalenius.curator.ledger.stores import DECLARED, Rows, SQLiteStore, Store, declared_by
@@ -57,31 +56,6 @@ class Figures:
     caps: Mapping[str, str] = field(default_factory=dict)
 
 
-class Held(Protocol):
-    """A mark while nobody else can move it."""
-
-    def last(self) -> Head | None:
-        """How far the ledger had come; None if this mark never saw it."""
-
-    def points(self) -> Iterator[Head]:
-        """Wherever the mark has stood, the furthest first."""
-
-    def since_turn(self, point: Head) -> bool:
-        """Whether the mark stood at this point since it last moved to another copy."""
-
-    def figures(self) -> Figures:
-        """What had been spent by then."""
-
-    def require_behind(self, ledger: Rows, head: Head) -> None:
-        """Refuse a ledger that does not contain everything up to its mark."""
-
-    def move(self, head: Head, figures: Figures) -> None:
-        """Write down how far the ledger has come, and those figures that changed."""
-
-    def turn(self, head: Head, figures: Figures) -> None:
-        """Go on with another copy of the ledger, whose figures replace all that were known."""
-
-
 class Mark:
     """The mark of one ledger, in a store of its own: a SQLite file outside the folder, or another database."""
 
@@ -108,13 +82,15 @@ class Mark:
     def held(self) -> Iterator[Held]:
         """The mark, for one commit; what was moved is durable when the block has ended."""
         with self._store.writing() as rows:
-            yield _Held(rows, self._ledger)
+            yield Held(rows, self._ledger)
 
     def close(self) -> None:
         self._store.close()
 
 
-class _Held:
+class Held:
+    """A mark while nobody else can move it."""
+
     def __init__(self, rows: Rows, ledger: str) -> None:
         self._rows, self._ledger = rows, ledger
         sql = "SELECT step, number, hash FROM marks WHERE ledger = ? ORDER BY step DESC LIMIT 1"
@@ -123,13 +99,16 @@ class _Held:
         self._last = Head(*found[0][1:]) if found else None
 
     def last(self) -> Head | None:
+        """How far the ledger had come; None if this mark never saw it."""
         return self._last
 
     def points(self) -> Iterator[Head]:
+        """Wherever the mark has stood, the furthest first."""
         sql = "SELECT number, hash FROM marks WHERE ledger = ? ORDER BY number DESC, step DESC"
         return (Head(*found) for found in self._rows.execute(sql, [self._ledger]))
 
     def figures(self) -> Figures:
+        """What had been spent by then."""
         spent = self._rows.execute(
             "SELECT path, block, divergence, delta FROM mark_totals WHERE ledger = ?", [self._ledger]
         )
@@ -137,6 +116,7 @@ class _Held:
         return Figures({(path, block): (divergence, delta) for path, block, divergence, delta in spent}, dict(caps))
 
     def since_turn(self, point: Head) -> bool:
+        """Whether the mark stood at this point since it last moved to another copy."""
         sql = (
             "SELECT 1 FROM marks WHERE ledger = ? AND number = ? AND hash = ? AND step >= "
             "(SELECT coalesce(max(step), 0) FROM mark_turns WHERE ledger = ?)"
@@ -144,6 +124,7 @@ class _Held:
         return bool(self._rows.execute(sql, [self._ledger, point.number, point.hash, self._ledger]))
 
     def require_behind(self, ledger: Rows, head: Head) -> None:
+        """Refuse a ledger that does not contain everything up to its mark."""
         if self._last == head:
             return
         if self._last is None:
@@ -157,6 +138,7 @@ class _Held:
             raise another_copy()
 
     def move(self, head: Head, figures: Figures) -> None:
+        """Write down how far the ledger has come, and those figures that changed."""
         self._step, self._last = self._step + 1, head
         self._rows.execute("INSERT INTO marks VALUES (?, ?, ?, ?)", [self._ledger, self._step, head.number, head.hash])
         for (path, block), (divergence, delta) in figures.spent.items():
@@ -165,6 +147,7 @@ class _Held:
             self._rows.execute(_CAP, [self._ledger, path, terms])
 
     def turn(self, head: Head, figures: Figures) -> None:
+        """Go on with another copy of the ledger, whose figures replace all that were known."""
         self._rows.execute("DELETE FROM mark_totals WHERE ledger = ?", [self._ledger])
         self._rows.execute("INSERT INTO mark_turns VALUES (?, ?)", [self._ledger, self._step + 1])
         self.move(head, figures)
@@ -174,7 +157,7 @@ class NoMark:
     """For a ledger that lives in memory and cannot be restored."""
 
     @contextmanager
-    def held(self) -> Iterator[Held]:
+    def held(self) -> Iterator[_NothingHeld]:
         yield _NothingHeld()
 
     def close(self) -> None:
@@ -182,25 +165,15 @@ class NoMark:
 
 
 class _NothingHeld:
+    """What a commit asks of a mark."""
+
     def last(self) -> Head | None:
         return None
-
-    def points(self) -> Iterator[Head]:
-        return iter(())
-
-    def since_turn(self, point: Head) -> bool:
-        return True
-
-    def figures(self) -> Figures:
-        return Figures()
 
     def require_behind(self, ledger: Rows, head: Head) -> None:
         pass
 
     def move(self, head: Head, figures: Figures) -> None:
-        pass
-
-    def turn(self, head: Head, figures: Figures) -> None:
         pass
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dalenius.curator.answers.extras import optional
+from dalenius.curator.extras import optional
 from dalenius.curator.ledger.stores import Rows, Value, require_home
 from dalenius.errors import InvalidParameter, LedgerStopped
 from dalenius.process import identity

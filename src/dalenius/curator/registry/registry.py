@@ -156,7 +156,7 @@ class _Population:
             purpose=study.purpose,
             quota=study.share,
             reserve=study.reserve or Fraction(0),
-            spent=rectangle.share(spent) if spent else Fraction(0),
+            spent=rectangle.share(spent),
             start=study.start,
             end=study.end,
             releases=self.spending.releases(study.population, study.name),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +14,8 @@ from dalenius.query.sql.reader import read
 from dalenius.query.syntax.rendering import query_text
 from dalenius.query.syntax.syntax import Query
 from dalenius.randomness.entropy import system_entropy
+
+_KEY = re.compile(r"[ -~]{1,200}", re.ASCII)
 
 
 def sql_text(query: Query) -> str:
@@ -34,13 +37,7 @@ def attempt_key(key: str | None) -> str:
     """A name for an attempt that a header can carry: the one that was given, or a new one."""
     if key is None:
         return system_entropy().read(16).hex()
-    if (
-        not isinstance(key, str)
-        or not 1 <= len(key) <= 200
-        or not key.isascii()
-        or not key.isprintable()
-        or key != key.strip()
-    ):
+    if not isinstance(key, str) or not _KEY.fullmatch(key) or key != key.strip():
         raise InvalidParameter("key", "something else", allowed="1 to 200 printable letters, digits and signs")
     return key
 

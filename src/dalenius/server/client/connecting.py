@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from dalenius.curator.tokens import TOKEN
 from dalenius.errors import InvalidParameter
 from dalenius.server.addresses import is_loopback
 from dalenius.server.client.sessions import RemoteAnalyst
 from dalenius.server.client.wire import Wire
-
-_TOKEN = re.compile(r"dal_[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 def connect(url: str, *, token: str, insecure: bool = False, certificates: str | Path | None = None) -> RemoteAnalyst:
@@ -21,7 +19,7 @@ def connect(url: str, *, token: str, insecure: bool = False, certificates: str |
     machine, unless `insecure` says that the network between is trusted. `certificates` is a file with the certificates
     of the authorities to trust, instead of the system's. Nothing is asked of the server yet.
     """
-    if not isinstance(token, str) or not _TOKEN.fullmatch(token.strip()):
+    if not isinstance(token, str) or not TOKEN.fullmatch(token.strip()):
         raise InvalidParameter("token", "something else", allowed="a token: dal_ and 43 letters, digits, - and _")
     where = address(url, insecure=insecure)
     return RemoteAnalyst(Wire(where, token.strip(), certificates=certificates))

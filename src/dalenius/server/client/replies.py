@@ -9,11 +9,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dalenius.accounting.amounts import Amount
 from dalenius.curator.answers.answers import Answer
-from dalenius.curator.answers.encoding import decoded, read
+from dalenius.curator.answers.encoding import decoded
+from dalenius.curator.answers.values import read
 from dalenius.curator.asking.asking import Cost, ExpectedErrors
 from dalenius.curator.curator import Balance
+from dalenius.curator.ledger.entries import amount_from
 from dalenius.curator.registry.records import PopulationRecord, StudyRecord
 from dalenius.curator.registry.registry import Registry
 from dalenius.curator.shelf import Replay
@@ -22,27 +23,22 @@ from dalenius.query.estimates.expectations import ExpectedError
 Facts = Mapping[str, Any]
 
 
-def amount(facts: list[Any]) -> Amount:
-    """An amount: divergence, delta and order."""
-    divergence, delta, order = facts
-    return Amount(divergence=divergence, delta=delta, order=None if order is None else Fraction(order))
-
-
 def balances(facts: Facts) -> dict[str, Balance]:
     """What is left or spent of each population's budget."""
-    return {name: Balance(Fraction(each["share"]), amount(each["amount"])) for name, each in facts.items()}
+    return {name: Balance(Fraction(each["share"]), amount_from(each["amount"])) for name, each in facts.items()}
 
 
 def cost(facts: Facts) -> Cost:
     """A price; the loss is its text."""
     return Cost(
         loss=facts["loss"],
-        amounts={name: amount(each) for name, each in facts["amounts"].items()},
+        amounts={name: amount_from(each) for name, each in facts["amounts"].items()},
         shares={name: Fraction(each) for name, each in facts["shares"].items()},
         left={name: None if each is None else Fraction(each) for name, each in facts["left"].items()},
         epsilons={name: Fraction(each) for name, each in facts["epsilons"].items()},
         note=facts["note"],
-        blocks=facts.get("blocks") or {},
+        blocks=facts["blocks"],
+        now={name: Fraction(each) for name, each in facts["now"].items()},
     )
 
 

@@ -64,7 +64,7 @@ class RemoteAnalyst:
         return asked
 
     def tables(self) -> dict[str, str]:
-        """The tables that may be asked about, and whom each protects."""
+        """The tables that may be asked about, and whom each protects; of others, why they cannot be asked for now."""
         return {name: facts["about"] for name, facts in self._catalog().items()}
 
     def columns(self, table: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dalenius.curator.answers.extras import optional
+from dalenius.curator.extras import optional
 from dalenius.errors import InvalidParameter, ServerUnreachable
 from dalenius.randomness.entropy import system_entropy
 from dalenius.server.client.faults import is_stopped, raised
@@ -85,9 +85,9 @@ class Wire:
     def close(self) -> None:
         self._client.close()
 
-    def get(self, path: str, **query: int) -> Mapping[str, Any]:
+    def get(self, path: str) -> Mapping[str, Any]:
         """What an address gives."""
-        return self._answered("GET", path, params=query)
+        return self._answered("GET", path)
 
     def delete(self, path: str) -> Mapping[str, Any]:
         """What an address gives when something is ended."""

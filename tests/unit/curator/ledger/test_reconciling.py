@@ -198,7 +198,7 @@ def test_a_crash_before_the_mark_moves_counts_nothing_twice(place: Place, monkey
         raise OSError("the process is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(marks._Held, "move", dies)
+        patched.setattr(marks.Held, "move", dies)
         with pytest.raises(OSError, match="gone"):
             place.reconcile()
     with pytest.raises(LedgerRefused):
@@ -356,7 +356,7 @@ def test_the_tests_above_notice_blocks_of_an_earlier_copy_that_are_taken_off(
 ) -> None:
     """Planted bug: every point of the mark is taken to lie in the past of where it stands. P is empty, Q has sold the
     south; a unit of the north there comes into the south of P's line, and then Q comes back."""
-    monkeypatch.setattr(marks._Held, "since_turn", lambda self, point: True)
+    monkeypatch.setattr(marks.Held, "since_turn", lambda self, point: True)
     assert _turned_twice(tmp_path) == 50
     monkeypatch.undo()
     assert _turned_twice(tmp_path / "right") == 0
@@ -397,7 +397,7 @@ def test_a_second_reconciling_counts_no_block_twice(place: Place) -> None:
 def test_the_test_above_notices_a_mark_that_keeps_the_lost_blocks(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(marks._Held, "turn", marks._Held.move)
+    monkeypatch.setattr(marks.Held, "turn", marks.Held.move)
     with pytest.raises(AssertionError):
         test_a_second_reconciling_counts_no_block_twice(place)
 

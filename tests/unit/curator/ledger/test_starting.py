@@ -169,7 +169,7 @@ def _dies(*_: object) -> None:
 
 def test_a_mark_that_was_left_behind_by_a_crash_is_moved_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with place.ledger() as ledger, monkeypatch.context() as patched:
-        patched.setattr(marks._Held, "move", _dies)
+        patched.setattr(marks.Held, "move", _dies)
         with pytest.raises(LedgerStopped):
             charge(ledger, None, 20)
     assert _marked(place)[0].number < place.examined().head.number
@@ -186,7 +186,7 @@ def test_what_a_crashed_process_spent_reaches_the_mark_with_the_next_commit(
     """Another process runs on; its own change is to another block than that of the one that died."""
     with place.ledger() as survivor, place.ledger() as ledger:
         with monkeypatch.context() as patched:
-            patched.setattr(marks._Held, "move", _dies)
+            patched.setattr(marks.Held, "move", _dies)
             with pytest.raises(LedgerStopped):
                 charge(ledger, None, 20, block="north")
         charge(survivor, None, 1, block="south")
