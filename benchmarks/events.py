@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ import pyarrow.parquet as pq
 CITIES, PRODUCTS = 1_000, 50_000
 HOME = 0.6
 """How often a user buys in the own city."""
+PART = 10**6
+"""The rows that are made at a time where all of them would take too much memory."""
 
 
 def city(number: int) -> str:
@@ -25,8 +28,20 @@ def city(number: int) -> str:
 def events(rows: int, *, seed: int = 1) -> pa.Table:
     """`rows` events of a tenth as many users: user, city, product, amount and day."""
     random = np.random.default_rng(seed)
-    users = max(rows // 10, 1)
-    user = _users(random, users, rows)
+    return _of(random, _users(random, max(rows // 10, 1), rows))
+
+
+def parts(rows: int, *, seed: int = 1) -> Iterator[pa.Table]:
+    """The same kind of table in parts, where a user who does little may be missing."""
+    random = np.random.default_rng(seed)
+    activity = _activity(random, max(rows // 10, 1))
+    for start in range(0, rows, PART):
+        yield _of(random, _ids(_drawn(random, activity, min(PART, rows - start))))
+
+
+def _of(random: np.random.Generator, user: np.ndarray) -> pa.Table:
+    """An event for each of these users."""
+    rows = len(user)
     at_home = random.random(rows) < HOME
     towns = np.where(at_home, _mixed(user) % CITIES, _skewed(random, CITIES, rows))
     names = pa.array([city(number) for number in range(CITIES)])
@@ -44,11 +59,23 @@ def events(rows: int, *, seed: int = 1) -> pa.Table:
 
 def _users(random: np.random.Generator, users: int, rows: int) -> np.ndarray:
     """Every user at least once; the other rows go to users by a lognormal activity."""
-    activity = np.cumsum(random.lognormal(0.0, 1.0, users))
-    others = np.searchsorted(activity, random.random(rows - users) * activity[-1])
-    chosen = np.concatenate([np.arange(users), np.minimum(others, users - 1)])
+    others = _drawn(random, _activity(random, users), rows - users)
+    chosen = np.concatenate([np.arange(users), others])
     random.shuffle(chosen)
-    return chosen * 7 + 1_000_003  # ids are not dense
+    return _ids(chosen)
+
+
+def _activity(random: np.random.Generator, users: int) -> np.ndarray:
+    return np.cumsum(random.lognormal(0.0, 1.0, users))
+
+
+def _drawn(random: np.random.Generator, activity: np.ndarray, rows: int) -> np.ndarray:
+    drawn = np.searchsorted(activity, random.random(rows) * activity[-1])
+    return np.minimum(drawn, len(activity) - 1)
+
+
+def _ids(user: np.ndarray) -> np.ndarray:
+    return user * 7 + 1_000_003  # ids are not dense
 
 
 def _skewed(random: np.random.Generator, values: int, rows: int) -> np.ndarray:
@@ -63,6 +90,16 @@ def _mixed(user: np.ndarray) -> np.ndarray:
 def write(path: Path, rows: int) -> None:
     """Write the table as Parquet."""
     pq.write_table(events(rows), path)
+
+
+def write_in_parts(path: Path, rows: int) -> None:
+    """Write the table in parts, in one file."""
+    writer = None
+    for part in parts(rows):
+        writer = writer or pq.ParquetWriter(path, part.schema)
+        writer.write_table(part)
+    if writer:
+        writer.close()
 
 
 if __name__ == "__main__":

@@ -194,6 +194,8 @@ dalenius ask http://127.0.0.1:8765 "SELECT COUNT(*) AS visits FROM visits" --eps
 
 - On a terminal, `ask` shows price and expected error and waits for a yes; in a pipe, or with `--yes`, it does not.
   `--at-most 1%` refuses what costs more, such as an `--error` that turns out dear.
+- What cannot be undone (`remove-table`, `partition`, `ledger reconcile`, a budget that promises little, the price of
+  `--suggest-bounds`) is asked about first. Where nobody can be asked, as in a pipe, it is done only with `--yes`.
 - `--most-rows` and `--most-groups` decide how wide error bars are: [guide.md](guide.md) says how to choose them.
 - `tables`, `cost`, `ask`, `explain`, `rehearse`, `replays`, `card` and `registry` work on a folder and on a server; the
   others work on a folder alone.
@@ -208,8 +210,8 @@ dalenius ask http://127.0.0.1:8765 "SELECT COUNT(*) AS visits FROM visits" --eps
   says of each column whether values may be missing. Once a table is declared in full, `catalog.toml` alone says how.
 - `add-table --suggest-bounds --epsilon 0.5` estimates bounds of the number columns. It counts, with noise and charged
   to the population, how many rows lie between edges that are the same for every file, one row a unit, and proposes the
-  edges next to those around the counts that stand out of the noise. On a terminal the price is shown first. Values of
-  few people may lie outside; they will be clamped.
+  edges next to those around the counts that stand out of the noise. The price is shown first. Values of few people may
+  lie outside; they will be clamped.
 - Shells complete commands and options after `eval "$(dalenius completion bash)"`; the same for zsh, and
   `dalenius completion fish | source`.
 """

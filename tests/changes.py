@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from dalenius.query.cells import Cells
+from dalenius.engines.conformance.comparing import Key, Totals
 from dalenius.query.plan.passes import Values
 from dalenius.query.pricing.measurements import Measurement, Numbers, Program, TopKeys
 from dalenius.query.types import Choice, Code, Domain, Ranged
-
-Key: TypeAlias = tuple[Code, ...]
-Totals: TypeAlias = Mapping[Key, tuple[int, ...]]
-"""The result of one pass: integers for each key; after a `Values` pass the value is the key's last part."""
 
 
 @dataclass(frozen=True)
@@ -24,20 +19,6 @@ class Excess:
     norm: str
     moved: object
     declared: object
-
-
-def totals_of(cells: Cells) -> Totals:
-    """The result of a pass, key by key."""
-    columns = [[_plain(code) for code in column.to_pylist()] for column in cells.keys]
-    numbers = [[int(number) for number in total.tolist()] for total in cells.totals]
-    keys: list[Key] = list(zip(*columns, strict=True)) if columns else [()] * len(numbers[0])
-    found = dict(zip(keys, zip(*numbers, strict=True), strict=True))
-    assert len(found) == len(keys), "a key occurs twice"
-    return found
-
-
-def _plain(code: object) -> Code:
-    return code if code is None or isinstance(code, bool | str) else int(code)  # type: ignore[call-overload, no-any-return]
 
 
 def excesses(program: Program, before: Sequence[Totals], after: Sequence[Totals]) -> list[Excess]:

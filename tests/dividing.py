@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from random import Random
 from typing import Any
 
+from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.plans import Generated, Questions, random_most
+from dalenius.engines.conformance.terms import Known, Scope, Terms, kind_of
+from dalenius.engines.conformance.worlds import Database, RawRow, World, world
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.reference.canonical import unit_code
 from dalenius.errors import QueryRefused
@@ -17,9 +20,7 @@ from dalenius.query.pricing.measurements import lower
 from dalenius.query.syntax.syntax import Apply, Constant, Item, Name, Query, Select, Subquery, Term
 from dalenius.query.types import Bool, Choice, Code, Domain, Number, Ranged
 from loaded import duckdb_of, quick_results
-from plans import Generated, _Questions, random_most
-from terms import Known, Scope, Terms, kind_of
-from worlds import HEAVY, Database, RawRow, World, with_unit, world
+from neighbours import HEAVY, database, with_unit
 
 COLUMNS = ("city", "rate", "smoker", "icd", "day", "age")
 CROWD = {"visits": 300, "orders": 48, "lines": 60}
@@ -63,7 +64,7 @@ class Division:
     @cached_property
     def base(self) -> Database:
         """The world's base, in which every person has one of the listed values in all visits, or none of them."""
-        rows = self.world.database("base")
+        rows = database(self.world, "base")
         return {**rows, "visits": [self._settled(row, place) for place, row in enumerate(rows["visits"])]}
 
     def _settled(self, row: RawRow, place: int) -> RawRow:
@@ -140,16 +141,16 @@ def hash_of(code: object) -> int:
 # ---- questions
 
 
-class BlockQuestions(_Questions):
+class BlockQuestions(Questions):
     """Random questions in which the values of blocks are asked about in right and in misleading ways."""
 
-    def __init__(self, cut: Division, random: Random) -> None:
-        super().__init__(cut.world, random)
+    def __init__(self, cut: Division, draws: Draws) -> None:
+        super().__init__(cut.world, draws)
         self.cut = cut
 
     def scan(self, name: str) -> tuple[Any, Scope]:
         table, scope = super().scan(name)
-        if name != "visits" or self.chance(0.4):
+        if name != "visits" or self.draws.chance(40):
             return table, scope
         alias = self.alias()
         names = [known.name.name for known in scope.columns]
@@ -160,15 +161,15 @@ class BlockQuestions(_Questions):
 
     def item(self, column: Name, scope: Scope) -> Term:
         """A column of a subquery; that of the blocks is now and then another one under its name."""
-        if column.name != self.cut.column or self.chance(0.8):
+        if column.name != self.cut.column or self.draws.chance(80):
             return column
-        return Apply("case", (Terms(self.random, scope).any("bool", 1), self.value(), column))
+        return Apply("case", (Terms(self.draws, scope).any("bool", 1), self.value(), column))
 
     def where(self, scope: Scope, depth: int) -> Term:
         other = super().where(scope, depth)
-        if self.chance(0.2):
+        if self.draws.chance(20):
             return other
-        return Apply("and", (self.condition(scope), other)) if self.chance(0.3) else self.condition(scope)
+        return Apply("and", (self.condition(scope), other)) if self.draws.chance(30) else self.condition(scope)
 
     def condition(self, scope: Scope) -> Term:
         """Something about a column of the kind that blocks go by, most often that it equals a listed value."""
@@ -176,14 +177,14 @@ class BlockQuestions(_Questions):
         alike = [known for known in scope.columns if known.kind == kind]
         named = [known for known in alike if known.name.name == self.cut.column]
         if not alike:
-            return Terms(self.random, scope).any("bool", 1)
-        column = self.random.choice(named if named and self.chance(0.8) else alike).name
-        return self.compared(column, Terms(self.random, scope))
+            return Terms(self.draws, scope).any("bool", 1)
+        column = self.draws.choice(named if named and self.draws.chance(80) else alike).name
+        return self.compared(column, Terms(self.draws, scope))
 
     def compared(self, column: Name, terms: Terms) -> Term:
-        random, value = self.random, self.value()
+        draws, value = self.draws, self.value()
         equal = Apply("equal", (column, value))
-        match random.choice(["equal"] * 5 + ["mirrored", "in", "and", "bare"] + ["several", "or", "mixed", "not"] * 2):
+        match draws.choice(["equal"] * 5 + ["mirrored", "in", "and", "bare"] + ["several", "or", "mixed", "not"] * 2):
             case "mirrored":
                 return Apply("equal", (value, column))
             case "in":
@@ -195,20 +196,20 @@ class BlockQuestions(_Questions):
             case "mixed":
                 return Apply("or", (equal, terms.any("bool", 1)))
             case "not":
-                return Apply(random.choice(["not", "not", "is_null"]), (equal,))
+                return Apply(draws.choice(["not", "not", "is_null"]), (equal,))
             case "and":
                 return Apply("and", (terms.any("bool", 1), equal))
             case "bare" if isinstance(self.cut.domain, Bool):
-                return random.choice([column, Apply("not", (column,))])
+                return draws.choice([column, Apply("not", (column,))])
         return equal
 
     def value(self) -> Constant:
-        return Constant(self.cut.domain.shown(self.random.choice(self.cut.codes)))
+        return Constant(self.cut.domain.shown(self.draws.choice(self.cut.codes)))
 
 
 def random_question(cut: Division, seed: int) -> Query:
     """The question of a seed."""
-    return BlockQuestions(cut, Random(f"block {seed}")).outer()
+    return BlockQuestions(cut, Draws(f"block {seed}")).outer()
 
 
 @lru_cache(maxsize=20_000)
@@ -217,7 +218,7 @@ def plan_of(where: int, seed: int) -> Generated | None:
     cut = division(where)
     query = random_question(cut, seed)
     try:
-        question = bind(query, cut.world.tables, most=random_most(Random(f"most {seed}")))
+        question = bind(query, cut.world.tables, most=random_most(Draws(f"most {seed}")))
         return Generated(seed, cut.world, query, question, lower(question))
     except QueryRefused:
         return None

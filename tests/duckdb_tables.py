@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from changes import Totals, totals_of
+from dalenius.engines.conformance.comparing import Totals, totals_of
 from dalenius.engines.duckdb.connection import Limits
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.duckdb.names import rows_table, stored, texts_table

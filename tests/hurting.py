@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from random import Random
 
 from changes import excesses, stray_keys
+from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.plans import WORLDS, Generated, plans
+from dalenius.engines.conformance.worlds import World
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.errors import QueryRefused
 from dalenius.query.tables import Table
 from dalenius.query.types import Domain, Number
 from loaded import duckdb_with, quick_results
-from plans import WORLDS, Generated, plans, steps_for
-from worlds import Step, World
+from neighbours import Step, steps_for
 
 Loader = Callable[[int, str], DuckDBEngine]
 
@@ -47,12 +48,12 @@ def all_broken(
 
 def hurtful(plan: Generated) -> list[Step]:
     """One or two steps that hurt: units with many rows in the tables that the plan reads, now and then others."""
-    random = Random(f"steps {plan.seed}")
+    draws = Draws(f"steps {plan.seed}")
     names = {table.name for table in plan.question.relation.tables}
     steps = steps_for(plan)
     size = {step.name: max((rows for table, rows in step.heavy.items() if table in names), default=0) for step in steps}
     heavy = [step for step in steps if size[step.name] == max(size.values())]
-    return [random.choice(heavy), *([random.choice(steps)] if random.random() < 0.08 else [])]
+    return [draws.choice(heavy), *([draws.choice(steps)] if draws.chance(8) else [])]
 
 
 def broken(plan: Generated, steps: Sequence[Step], load: Loader = duckdb_with) -> Iterator[Broken]:

@@ -10,7 +10,8 @@ from functools import lru_cache
 
 import duckdb
 
-from changes import Totals, totals_of
+from dalenius.engines.conformance.comparing import Totals, totals_of
+from dalenius.engines.conformance.worlds import ORDER, Database, World, world
 from dalenius.engines.duckdb.connection import Limits
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.duckdb.names import OWNER, rows_table, texts_table
@@ -21,9 +22,8 @@ from dalenius.privacy.exact import unseal
 from dalenius.query.plan.passes import Pass, Values
 from dalenius.query.tables import EachRow, Table
 from dalenius.query.types import Text
-from worlds import Database, World, world
+from neighbours import database
 
-ORDER = ("places", "visits", "orders", "lines", "staff", "events")
 LIMITS = Limits(threads=1, memory="1GB")
 _NOBODY = {True: "nobody, to be NULL", False: 2**62 + 77}
 
@@ -33,26 +33,26 @@ def duckdb_with(seed: int, name: str) -> DuckDBEngine:
     """The DuckDB engine with a named database of a world; it stays open until the process ends."""
     here = world(seed)
     if name == "base":
-        return duckdb_of(here, here.database(name))
-    base, database = here.database("base"), here.database(name)
+        return duckdb_of(here, database(here, name))
+    base, rows = database(here, "base"), database(here, name)
     folder = _folder()
     shutil.copy(duckdb_with(seed, "base")._file._path, folder)
-    changed = [table for table in ORDER if database[table] is not base[table]]
+    changed = [table for table in ORDER if rows[table] is not base[table]]
     _forget(folder, [here.tables[table] for table in changed])
     kept = [here.tables[table] for table in ORDER if table not in changed]
-    return _filled(DuckDBEngine(folder, tables=kept, limits=LIMITS), here, database, changed)
+    return _filled(DuckDBEngine(folder, tables=kept, limits=LIMITS), here, rows, changed)
 
 
-def duckdb_of(here: World, database: Database) -> DuckDBEngine:
+def duckdb_of(here: World, rows: Database) -> DuckDBEngine:
     """A DuckDB engine with a database in it. Rows of nobody, which an import refuses, are put there behind its back:
     no scan may count them."""
-    return _filled(DuckDBEngine(_folder(), limits=LIMITS), here, database, ORDER)
+    return _filled(DuckDBEngine(_folder(), limits=LIMITS), here, rows, ORDER)
 
 
-def _filled(engine: DuckDBEngine, here: World, database: Database, names: Sequence[str]) -> DuckDBEngine:
+def _filled(engine: DuckDBEngine, here: World, given: Database, names: Sequence[str]) -> DuckDBEngine:
     nobody = _NOBODY[here.texts_as_ids]
     for name in names:
-        rows = [row | {"person": nobody} if row.get("person", nobody) is None else row for row in database[name]]
+        rows = [row | {"person": nobody} if row.get("person", nobody) is None else row for row in given[name]]
         engine.register(here.tables[name], here.arrow({name: rows}, name))
     _disown(engine, here)
     return engine
@@ -85,7 +85,7 @@ def _disown(engine: DuckDBEngine, here: World) -> None:
 @lru_cache(maxsize=200)
 def reference_with(seed: int, name: str) -> ReferenceEngine:
     """The reference engine with a named database of a world."""
-    return ReferenceEngine(world(seed).tables.values(), world(seed).database(name))
+    return ReferenceEngine(world(seed).tables.values(), database(world(seed), name))
 
 
 def results(engine: Engine, passes: Sequence[Pass]) -> list[Totals]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import pwd
@@ -10,11 +11,15 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import count
 from pathlib import Path
 
+import psycopg
 import pytest
 
 _DEBIAN = Path("/usr/lib/postgresql")
+_NUMBERS = count(1)
 
 
 def programs() -> Path | None:
@@ -56,6 +61,22 @@ def server() -> Iterator[str]:
             _run(user, found / "pg_ctl", "-D", folder / "data", "-w", "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@lru_cache(maxsize=1)
+def shared() -> str:
+    """The URL of a server that all tests of a process share; it ends with the process."""
+    running = contextlib.ExitStack()
+    atexit.register(running.close)
+    return running.enter_context(server())
+
+
+def database(options: str = "LOCALE_PROVIDER icu ICU_LOCALE 'en-US'") -> str:
+    """The URL of a new database of the shared server, whose own order of texts is not that of their bytes."""
+    name, url = f"database_{next(_NUMBERS)}", shared()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 {options}".encode())
+    return url.removesuffix("postgres") + name
 
 
 def _user(folder: Path) -> str | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import dalenius as dl
 from examples.clinic import data
 
@@ -9,9 +12,14 @@ CITY = dl.Category(*data.CITIES)
 VISIT_ID = dl.Int(1, 10**7)
 
 
-def clinic(*, epsilon: str = "20", patients: int = 3_000, folder: str | None = None) -> dl.Database:
-    """The clinic as a private database: in a new folder, or without one in memory, gone with the process."""
-    rows = data.tables(patients=patients)
+def clinic(
+    *, epsilon: str = "20", patients: int = 3_000, folder: str | None = None, sources: Mapping[str, Any] | None = None
+) -> dl.Database:
+    """The clinic as a private database: in a new folder, or without one in memory, gone with the process.
+
+    `sources` says where each table stays, instead of importing made-up rows.
+    """
+    rows = data.tables(patients=patients) if sources is None else sources
     db = dl.create(folder)
     db.add_population("patients", budget=dl.Budget(epsilon=epsilon, delta="1e-9"))
     db.add_table(

@@ -19,6 +19,7 @@
     │   ├── UnknownName         it names a table, column or function that is not there
     │   └── TooManyKeys         it asks for more public keys than an answer may have
     ├── DataMismatch            a data file disagrees with its declaration in the catalog
+    ├── EngineUnfit             an engine does not compute what is defined, so that it is not used
     ├── AccessDenied            somebody asked for what was not granted
     │   └── TooOften            somebody asked more often than was granted
     ├── LedgerRefused           a ledger is damaged, behind its mark or another one; it is not used
@@ -211,6 +212,18 @@ class DataMismatch(DaleniusError):
     def __init__(self, table: str, *, problem: str, instead: str) -> None:
         self.table, self.problem, self.instead = table, problem, instead
         super().__init__(f"table {table!r}: {problem}; nothing was imported. {instead}")
+
+
+class EngineUnfit(DaleniusError):
+    """An engine does not compute what is defined, as a check on made-up rows has shown. Nothing was read or spent."""
+
+    def __init__(self, table: str, *, problem: str) -> None:
+        self.table, self.problem = table, problem
+        super().__init__(
+            f"the engine where the rows of {table!r} stay is not used: {problem}; nothing was read or spent. Its owner "
+            "runs `dalenius check engine` to see all that differs, and uses a version of it that passes, or imports "
+            "the table."
+        )
 
 
 class AccessDenied(DaleniusError):

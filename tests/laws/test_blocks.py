@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from dalenius.engines.conformance.plans import nodes
 from dalenius.query import blocks
 from dalenius.query.blocks import Blocks, Held, Partition, held
 from dalenius.query.expressions import Call, Column, Expression, Literal
 from dalenius.query.plan.relations import Group, Join, Project, Relation, Scan, Union, UnitFilter
 from dividing import COLUMNS, division, inside, leaking, plan_of, results
-from plans import nodes
 
 QUESTIONS, WORLDS = 90, range(len(COLUMNS))
 

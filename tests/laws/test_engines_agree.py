@@ -8,15 +8,16 @@ from random import Random
 
 import pytest
 
-from dalenius.engines.duckdb import passes, relations
+from dalenius.engines.conformance.plans import Generated, nodes, plans
+from dalenius.engines.conformance.worlds import Database, small_database, world
+from dalenius.engines.duckdb.dialect import DuckDBDialect
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.reference.engine import ReferenceEngine
+from dalenius.engines.sql import passes, relations
 from dalenius.errors import QueryRefused
 from dalenius.query.binding import sources
 from dalenius.query.plan.relations import Join
 from loaded import duckdb_of, quick_results, results
-from plans import Generated, nodes, plans
-from worlds import Database, small_database, world
 
 WORLDS = 10
 EACH = 50
@@ -62,7 +63,7 @@ def test_duckdb_gives_what_the_reference_gives_for_5000_plans(where: int) -> Non
 
 
 def test_the_check_notices_an_engine_that_rounds_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = lambda total, count, most: (  # noqa: E731
+    wrong = lambda d, total, count, most: (  # noqa: E731
         f"CASE WHEN {count} > {most} THEN floor({total} * {most} / {count}) ELSE {total} END"
     )
     monkeypatch.setattr(passes, "scaled", wrong)
@@ -96,7 +97,7 @@ def test_duckdb_keeps_the_rows_in_joins_that_the_reference_keeps(where: int) -> 
 def test_the_check_notices_an_engine_that_keeps_all_rows_in_joins_or_the_first_ones(
     monkeypatch: pytest.MonkeyPatch, which: str
 ) -> None:
-    kept = lambda sql, child, relation, most: f"SELECT * FROM ({sql}) QUALIFY {which}"  # noqa: E731
     always = "count(*) OVER () > 0 AND"  # QUALIFY needs a window
-    monkeypatch.setattr(relations, "first_rows", lambda *facts: kept(*facts).replace("QUALIFY", f"QUALIFY {always}"))
+    kept = lambda d, child, relation, most: f"SELECT * FROM ({child.sql}) QUALIFY {always} {which}"  # noqa: E731
+    monkeypatch.setattr(DuckDBDialect, "first_rows", kept)
     assert any(True for where in (0, 1) for _ in differing(150, where, only=joins_units))

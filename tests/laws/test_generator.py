@@ -8,18 +8,15 @@ from functools import cache
 
 import pytest
 
+from dalenius.engines.conformance.plans import NODES, WORLDS, Generated, generated, nodes, plans
+from dalenius.engines.conformance.worlds import Database, World, world
 from dalenius.engines.reference.canonical import Row, import_rows
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.query.expressions import Call, Expression
 from dalenius.query.functions.evaluation import LENIENT, STRICT
 from dalenius.query.plan.relations import Filter, Group, Join, Project, Relation
-from plans import WORLDS, Generated, generated, nodes, plans
-from worlds import Database, Step, World, world
+from neighbours import Step, database, steps
 
-NODES = {
-    "Scan", "Filter", "Project", "Join", "UnitFilter", "Union", "Distinct", "Group", "Aggregate", "Values",
-    "DistinctValues", "private join",
-}  # fmt: skip
 STATISTICS = {
     "count", "present", "units", "distinct", "sum", "mean", "variance", "stddev", "covariance", "correlation",
     "quantile", "mode", "histogram",
@@ -89,7 +86,7 @@ def test_most_questions_compile() -> None:
 @pytest.mark.parametrize("where", range(WORLDS))
 def test_every_step_is_one_unit_of_its_population(where: int) -> None:
     here = world(where)
-    for step in here.steps:
+    for step in steps(here):
         if where == 0 or sum(step.heavy.values()) < 1000:  # those with many rows are slow, and made in the same way
             assert step_between(here, step) == _steps_of(here, step)
 
@@ -102,7 +99,7 @@ def test_the_check_above_notices_a_step_of_two_units() -> None:
 
 def step_between(here: World, step: Step) -> tuple[int, int]:
     """How many units have other rows before than after: those that had any, and those that have any."""
-    before, after = (rows_by_unit(here, here.database(name)) for name in (step.before, step.after))
+    before, after = (rows_by_unit(here, database(here, name)) for name in (step.before, step.after))
     changed = [unit for unit in {*before, *after} if before.get(unit) != after.get(unit)]
     assert all(population == step.population for population, _ in changed)
     return sum(unit in before for unit in changed), sum(unit in after for unit in changed)
@@ -121,11 +118,11 @@ def _neighbours(here: World, population: str) -> Neighbours:
     return next(each.neighbours for each in protections if each.population == population)
 
 
-def rows_by_unit(here: World, database: Database) -> dict[tuple[str, object], Counter]:
+def rows_by_unit(here: World, given: Database) -> dict[tuple[str, object], Counter]:
     """What each unit has in all tables of its population."""
     found: dict[tuple[str, object], Counter] = {}
     for name, table in here.tables.items():
-        for row in import_rows(table, database, here.tables) if table.protection else ():
+        for row in import_rows(table, given, here.tables) if table.protection else ():
             unit = (table.protection.population, row.unit)  # type: ignore[union-attr]
             found.setdefault(unit, Counter())[_frozen(name, row)] += 1
     return found

@@ -112,7 +112,7 @@ def leaks(name: str = "an ordinary person") -> list[str]:
 def rows_in(desk: Any) -> int:
     """An exact count, taken behind the curator's back."""
     curator = getattr(desk, "_database", desk)._curator  # a desk has a database, a session is one
-    with curator.engine._file.reading() as connection:
+    with curator.engine.imported._file.reading() as connection:
         return int(
             connection.execute(f"SELECT COUNT(*) FROM {rows_table(curator.catalog.table('visits'))}").fetchone()[0]
         )

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from changes import difference
+from dalenius.engines.conformance.plans import Generated, plans
 from dalenius.errors import QueryRefused
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.plan.passes import DistinctValues
 from hurting import all_broken, narrowed
 from loaded import duckdb_with, quick_results
-from plans import Generated, plans
+from neighbours import steps
 
 WORLDS = 6
 EACH = 334
@@ -48,7 +49,7 @@ def test_no_number_moves_further_even_where_a_column_holds_more_than_was_declare
 def not_additive(count: int, where: int) -> Iterator[tuple[int, str]]:
     """Plans and steps where the change is not what the newcomer gives alone."""
     for plan in plans(count, where=where):
-        for step in plan.world.steps:
+        for step in steps(plan.world):
             after = f"alone {step.after}"
             heavy = step.population in plan.question.relation.populations and step.heavy and "light" in step.name
             if heavy and isinstance(plan.program.neighbours, AddRemove):

@@ -13,10 +13,15 @@ from typing import Any
 
 import pytest
 
-from dalenius.engines.duckdb import passes, relations, snapshots
+from dalenius.engines.conformance.plans import Generated, nodes, plans
+from dalenius.engines.conformance.worlds import world
+from dalenius.engines.duckdb import snapshots
+from dalenius.engines.duckdb.dialect import DUCKDB, DuckDBDialect
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.duckdb.names import OWNER
 from dalenius.engines.duckdb.snapshots import Import
+from dalenius.engines.sql import passes, relations
+from dalenius.engines.sql.dialect import Dialect, Rows
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.binding import sources
 from dalenius.query.plan.passes import DistinctValues, Values
@@ -24,16 +29,15 @@ from dalenius.query.plan.relations import Bound, Distinct, Group, Join, Scan, Un
 from dalenius.query.pricing import measurements
 from hurting import all_broken, broken, narrowed
 from loaded import duckdb_of, duckdb_with, quick_results
-from plans import Generated, nodes, plans
-from worlds import world
+from neighbours import database, steps
 
 PLANS = 150
 
 
 def caught(only: Callable[[Generated], bool] = lambda plan: True, **how: Any) -> bool:
-    """Whether the check notices anything, within a few hundred plans."""
-    places = how.pop("places", (0, 1, 4))
-    return any(True for where in places for _ in all_broken(PLANS, where, only=only, **how))
+    """Whether the check notices anything, within a few hundred plans for each place."""
+    places, count = how.pop("places", (0, 1, 4)), how.pop("count", PLANS)
+    return any(True for where in places for _ in all_broken(count, where, only=only, **how))
 
 
 def having(*names: str) -> Callable[[Generated], bool]:
@@ -45,7 +49,7 @@ def having(*names: str) -> Callable[[Generated], bool]:
 def spelling(dispatcher: Any, node: type, wrong: Callable[[Any], Any]) -> Iterator[None]:
     """Another spelling of a node, for a while; it is given the right one too."""
     right = dispatcher.dispatch(node)
-    dispatcher.register(node, lambda relation: wrong(relation, right))  # type: ignore[call-arg]
+    dispatcher.register(node, lambda relation, d: wrong(relation, partial(right, d=d)))  # type: ignore[call-arg]
     try:
         yield
     finally:
@@ -53,7 +57,7 @@ def spelling(dispatcher: Any, node: type, wrong: Callable[[Any], Any]) -> Iterat
 
 
 def columns(relation: Any) -> str:
-    return ", ".join(relations.quote(name) for name in relation.schema)
+    return ", ".join(DUCKDB.quote(name) for name in relation.schema)
 
 
 # ---- the compiler
@@ -101,7 +105,7 @@ def test_the_sensitivity_of_the_upper_bound_alone_is_noticed(monkeypatch: pytest
 
 
 def test_sums_that_are_not_scaled_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "scaled", lambda total, count, most: total)
+    monkeypatch.setattr(passes, "scaled", lambda d, total, count, most: total)
     assert caught()
 
 
@@ -111,7 +115,7 @@ def test_counts_that_are_not_cut_are_noticed(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_groups_cut_by_position_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def by_position(steps: passes.Steps, bound: Bound, keys: list[passes.Part], *_: object, **__: object) -> None:
+    def by_position(d: Dialect, steps: passes.Steps, bound: Bound, keys: list[passes.Part], *_: Any, **__: Any) -> None:
         order = ", ".join([f"{OWNER} DESC", *(part.column for part in keys)])
         steps.add("kept", "*", f"QUALIFY row_number() OVER (ORDER BY {order}) <= 10")
 
@@ -132,33 +136,33 @@ def test_different_values_without_a_bound_are_noticed() -> None:
 
 
 def test_distinct_across_units_is_noticed() -> None:
-    def across(relation: Distinct, right: Any) -> relations.Rows:
+    def across(relation: Distinct, right: Any) -> Rows:
         found = right(relation)
         names = columns(relation)
         sql = f"SELECT DISTINCT ON ({names}) {OWNER}, {names} FROM ({found.sql}) ORDER BY {OWNER} DESC"
-        return relations.Rows(sql, found.coded)
+        return Rows(sql, found.coded)
 
     with spelling(relations.rows, Distinct, across):
         assert caught(having("Distinct"), places=range(6))
 
 
 def test_groups_across_units_are_noticed() -> None:
-    def across(relation: Group, right: Any) -> relations.Rows:
+    def across(relation: Group, right: Any) -> Rows:
         found = right(relation)
-        keys = ", ".join(relations.quote(name) for name, _ in relation.keys)
-        totals = ", ".join(f"max({relations.quote(name)}) AS {relations.quote(name)}" for name, _ in relation.totals)
+        keys = ", ".join(DUCKDB.quote(name) for name, _ in relation.keys)
+        totals = ", ".join(f"max({DUCKDB.quote(name)}) AS {DUCKDB.quote(name)}" for name, _ in relation.totals)
         select = ", ".join(part for part in (f"max({OWNER}) AS {OWNER}", keys, totals) if part)
         grouping = f"GROUP BY {keys}" if keys else "HAVING count(*) > 0"
-        return relations.Rows(f"SELECT {select} FROM ({found.sql}) {grouping}", found.coded)
+        return Rows(f"SELECT {select} FROM ({found.sql}) {grouping}", found.coded)
 
     with spelling(relations.rows, Group, across):
         assert caught(having("Group"), places=range(6))
 
 
 def test_a_join_without_equal_units_is_noticed() -> None:
-    def loose(relation: Join, right: Any) -> relations.Rows:
+    def loose(relation: Join, right: Any) -> Rows:
         found = right(relation)
-        return relations.Rows(found.sql.replace(f"l.{OWNER} = r.{OWNER}", "true"), found.coded)
+        return Rows(found.sql.replace(f"l.{OWNER} = r.{OWNER}", "true"), found.coded)
 
     with spelling(relations.rows, Join, loose):
         assert caught(having("private join"))
@@ -174,40 +178,40 @@ def test_joins_that_keep_few_rows_are_as_stable_as_others(monkeypatch: pytest.Mo
 
 
 def test_rows_in_joins_cut_by_position_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def by_position(sql: str, child: relations.Rows, relation: Any, most: int) -> str:
-        return f"SELECT * FROM ({sql}) QUALIFY row_number() OVER (ORDER BY {OWNER} DESC) <= 20"
+    def by_position(d: Dialect, child: Rows, relation: Any, most: int) -> str:
+        return f"SELECT * FROM ({child.sql}) QUALIFY row_number() OVER (ORDER BY {OWNER} DESC) <= 20"
 
     few_rows_in_joins(monkeypatch)
-    monkeypatch.setattr(relations, "first_rows", by_position)
+    monkeypatch.setattr(DuckDBDialect, "first_rows", by_position)
     assert caught(having("private join"))
 
 
 def test_a_condition_on_other_units_is_noticed() -> None:
-    def averaged(relation: UnitFilter, right: Any) -> relations.Rows:
-        child, within = relations.rows(relation.child), relations.rows(relation.within)
+    def averaged(relation: UnitFilter, right: Any) -> Rows:
+        child, within = relations.rows(relation.child, DUCKDB), relations.rows(relation.within, DUCKDB)
         compared = f"{OWNER} {'<' if relation.negated else '>='} (SELECT avg({OWNER}::DOUBLE) FROM ({within.sql}))"
-        return relations.Rows(f"SELECT * FROM ({child.sql}) WHERE {compared}", child.coded)
+        return Rows(f"SELECT * FROM ({child.sql}) WHERE {compared}", child.coded)
 
     with spelling(relations.rows, UnitFilter, averaged):
         assert caught(having("UnitFilter"))
 
 
 def test_units_of_two_populations_taken_for_one_are_noticed() -> None:
-    def merged(relation: Union, right: Any) -> relations.Rows:
-        parts = [relations._part(part, relation.schema, several=False) for part in relation.parts]
+    def merged(relation: Union, right: Any) -> Rows:
+        found = right(relation)
         if len(relation.populations) == 1:
-            return right(relation)
-        numbered = f"{{'population': '', 'id': {OWNER}::HUGEINT}} AS {OWNER}"
-        return relations.Rows(f"SELECT {numbered}, {columns(relation)} FROM ({' UNION ALL '.join(parts)})")
+            return found
+        numbered = f"{OWNER} - ({OWNER} % {relations.TAGS} + {relations.TAGS}) % {relations.TAGS} AS {OWNER}"
+        return Rows(f"SELECT {numbered}, {columns(relation)} FROM ({found.sql})")
 
     with spelling(relations.rows, Union, merged):
-        assert caught(lambda plan: len(plan.question.relation.populations) > 1, places=range(8))
+        assert caught(lambda plan: len(plan.question.relation.populations) > 1, places=(5, 3), count=600)
 
 
 def test_rows_of_nobody_that_count_are_noticed() -> None:
-    def all_rows(relation: Scan, right: Any) -> relations.Rows:
+    def all_rows(relation: Scan, right: Any) -> Rows:
         found = right(relation)
-        return relations.Rows(found.sql.replace(f" WHERE {OWNER} IS NOT NULL", ""), found.coded)
+        return Rows(found.sql.replace(f" WHERE {OWNER} IS NOT NULL", ""), found.coded)
 
     def differs(plan: Generated) -> bool:
         before, after = (quick_results(duckdb_with(0, name), plan.program.passes) for name in ("base", "nobody"))
@@ -239,9 +243,9 @@ def test_rows_named_by_their_position_are_noticed(monkeypatch: pytest.MonkeyPatc
     found = (
         excess
         for where in (5, 6, 0)
-        for plan in plans(PLANS, where=where)
+        for plan in plans(4 * PLANS, where=where)
         if reading("events", "places")(plan)
-        for excess in broken(plan, [step for step in plan.world.steps if step.name == "remove, row"], load)
+        for excess in broken(plan, [step for step in steps(plan.world) if step.name == "remove, row"], load)
     )
     assert any(True for _ in found)
 
@@ -257,7 +261,7 @@ def fresh() -> Callable[[int, str], DuckDBEngine]:
 
     def load(seed: int, name: str) -> DuckDBEngine:
         if (seed, name) not in engines:
-            engines[seed, name] = duckdb_of(world(seed), world(seed).database(name))
+            engines[seed, name] = duckdb_of(world(seed), database(world(seed), name))
         return engines[seed, name]
 
     return load

@@ -14,9 +14,11 @@ import dalenius as dl
 from dalenius.curator.asking.asking import Asked
 from dalenius.curator.databases import Database
 from dalenius.curator.log import OWNER_LOG, keep
+from dalenius.curator.registry.registry import Registry
 from dalenius.curator.sessions import Session
 from dalenius.errors import InvalidParameter
 from dalenius.server.client.asking import RemoteAsked
+from dalenius.server.client.connecting import published_registry
 from dalenius.server.client.sessions import RemoteAnalyst
 
 AnySession: TypeAlias = Session | RemoteAnalyst
@@ -56,14 +58,27 @@ def opened(folder: str) -> Iterator[Database]:
 def asking(chosen: argparse.Namespace) -> Iterator[AnySession]:
     """The session of whoever asks."""
     if is_url(chosen.place):
-        if chosen.analyst is not None:
-            raise InvalidParameter("--as", chosen.analyst, allowed="left out: a server knows who asks by the token")
+        _require_nobody(chosen)
         options = {"insecure": chosen.insecure, "certificates": chosen.certificates}
         with dl.connect(chosen.place, token=token(chosen.token_file), **options) as session:
             yield session
     else:
         with opened(chosen.place) as db:
             yield db if chosen.analyst is None else db.as_analyst(chosen.analyst)
+
+
+def published(chosen: argparse.Namespace) -> Registry:
+    """The registry of a folder or a server; that of a server is for anybody, with a token or without."""
+    if is_url(chosen.place):
+        _require_nobody(chosen)
+        return published_registry(chosen.place, certificates=chosen.certificates)
+    with asking(chosen) as session:
+        return session.registry()
+
+
+def _require_nobody(chosen: argparse.Namespace) -> None:
+    if chosen.analyst is not None:
+        raise InvalidParameter("--as", chosen.analyst, allowed="left out: a server knows who asks by the token")
 
 
 def token(file: str | None) -> str:

@@ -6,13 +6,13 @@ Nothing here fails because of an old terminal: what its letters cannot show is w
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from io import TextIOWrapper
 from typing import Any, TextIO
 
 _PLAIN = {"±": "+/-", "─": "-", "█": "#", "▒": ":", "…": "...", "·": "-", "→": "->", "≤": "<=", "≥": ">=", "×": "x",
@@ -32,13 +32,13 @@ codecs.register_error("dalenius-plain", _in_plain_letters)
 class Terminal:
     """The three streams of a command."""
 
-    given: TextIO = field(default_factory=lambda: sys.stdin)
+    given: TextIO = field(default_factory=lambda: sys.stdin or io.StringIO())  # None where it was closed
     shown: TextIO = field(default_factory=lambda: sys.stdout)
     told: TextIO = field(default_factory=lambda: sys.stderr)
 
     def __post_init__(self) -> None:
         for stream in (self.shown, self.told):
-            if isinstance(stream, TextIOWrapper):
+            if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="dalenius-plain")
 
     def show(self, text: object) -> None:
@@ -76,10 +76,11 @@ class Terminal:
         return self.given.readline().strip().lower() in ("y", "yes")
 
     def confirmed(self, question: str, *, yes: bool) -> bool:
-        """Whether to go on: somebody said yes, before or now, or nobody can be asked."""
-        if yes or not self.talks or self.agreed(question):
+        """Whether to do what cannot be undone: somebody said yes, before or now. Silence is no yes."""
+        if yes or (self.talks and self.agreed(question)):
             return True
-        self.tell("dalenius: not done; nothing was charged.")
+        hint = "" if self.talks else " Say --yes where nobody can be asked."
+        self.tell(f"dalenius: not done; nothing was changed or charged.{hint}")
         return False
 
     @contextmanager
@@ -99,5 +100,5 @@ class Terminal:
 
     def drop(self) -> None:
         """Let what was not read yet go nowhere, so that Python does not complain about it at the end."""
-        if self.shown is sys.stdout and isinstance(self.shown, TextIOWrapper):
+        if self.shown is sys.stdout and isinstance(self.shown, io.TextIOWrapper):
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.shown.fileno())

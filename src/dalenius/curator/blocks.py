@@ -40,6 +40,7 @@ def partition_of(catalog: Catalog, column: str, values: Iterable[Any]) -> tuple[
     assert table.protection is not None
     people = catalog.population(table.protection.population)
     _require_fit(people, table)
+    _require_imported(people, catalog)
     return people.name, Partition(table.name, name, codes(table, name, values))
 
 
@@ -88,6 +89,16 @@ def _require_fit(people: Population, table: Table) -> None:
             allowed="one whose units have names",
             hint="Where each row is a unit, nobody can tell in which block a row of a new version was before.",
         )
+
+
+def _require_imported(people: Population, catalog: Catalog) -> None:
+    private = [table for table in catalog.tables.values() if table.place and table.protection]
+    for table in private:
+        if table.protection and table.protection.population == people.name:
+            raise InvalidParameter(
+                "population", people.name, allowed=f"one whose tables are all imported, and {table.name} is not",
+                hint="Rows that stay elsewhere change unseen, so nobody can promise that a unit never has two values.",
+            )  # fmt: skip
 
 
 def _code(domain: Domain, column: str, value: Any) -> Code:

@@ -13,6 +13,7 @@ from dalenius.accounting.budget import Budget, Rectangle
 from dalenius.curator.declaring import (
     declared_columns,
     declared_keys,
+    declared_place,
     null_words,
     relation,
     renamed,
@@ -147,8 +148,12 @@ class Catalog:
         keys: Iterable[str] = (),
         rename: Mapping[str, str] | None = None,
         nulls: Iterable[str] = (),
+        place: tuple[str, str] | None = None,
     ) -> Catalog:
-        """The catalog with one table more; `InvalidParameter` if the declaration is not complete or not consistent."""
+        """The catalog with one table more; `InvalidParameter` if the declaration is not complete or not consistent.
+
+        `place` is the address and the table where its rows stay, if they are not imported.
+        """
         unused("table", table_name(name), [*self.tables, *(draft for draft in self.drafts if draft != name)])
         protection = self._protection(population, unit, most, public)
         declared = declared_columns(columns, protection)
@@ -157,8 +162,14 @@ class Catalog:
         rows = None if size is None else whole(1, size=size)
         table = Table(name, declared, protection, rows, keys=declared_keys(keys, protection))
         reading = Reading(renamed(rename or {}, table), null_words(nulls))
+        table = replace(table, place=declared_place(place, reading))
         tables, readings = {**self.tables, name: table}, {**self.readings, name: reading}
         return replace(self, tables=tables, readings=readings, drafts=_without(self.drafts, name))
+
+    def with_place(self, name: str, place: tuple[str, str] | None) -> Catalog:
+        """The catalog where the rows of a table stay elsewhere, or, without a place, are imported."""
+        moved = replace(self.table(name), place=declared_place(place, self.reading(name)))
+        return replace(self, tables={**self.tables, name: moved})
 
     def with_draft(self, draft: Draft) -> Catalog:
         """The catalog with a table that is not declared in full."""

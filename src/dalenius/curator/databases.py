@@ -25,11 +25,13 @@ from dalenius.curator.names import OWNER, as_share, moment
 from dalenius.curator.records import Version
 from dalenius.curator.sessions import Analyst, Session
 from dalenius.curator.units import parent
+from dalenius.engines.addresses import Stay, staying
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.engine import Reading
+from dalenius.engines.several import Engines
 from dalenius.errors import DataMismatch, InvalidParameter
 from dalenius.privacy.numbers import Number, of_kind, positive
-from dalenius.query.tables import Most, Table, Unit
+from dalenius.query.tables import Most, Place, Table, Unit
 from dalenius.query.types import Domain
 
 
@@ -104,6 +106,10 @@ class Database(Session):
     ) -> None:
         """Declare a table and import its rows from a file or an Arrow, pandas or Polars table.
 
+        Rows can also stay where they are: ("postgresql://reader@host/clinic", "schema.table"), ("spark" or "local[2]"
+        or "sc://host:15002" or a SparkSession, a table of its catalog or a path of Parquet files). Nothing is copied
+        then, and every question runs there. A password in an address goes into secrets.toml and nowhere else.
+
         A private table names its population, its unit (whose row it is) and the most that one unit contributes to one
         answer; `public=True` states that no row of it needs protection. `size` is a row count that you make public;
         `keys` are columns by which other tables find their units (`unit="order_id -> orders.customer_id"`).
@@ -112,35 +118,66 @@ class Database(Session):
         """
         listed = [keys] if isinstance(keys, str) else list(keys)
         words = [nulls] if isinstance(nulls, str) else list(nulls)
+        stay = staying(source)
+        place = stay.place if stay else None
         self._import(
             name,
             source,
+            stay,
             lambda catalog: catalog.with_table(
                 name, columns=columns, population=population, unit=unit, most=most, public=public, size=size,
-                keys=listed, rename=rename, nulls=words,
+                keys=listed, rename=rename, nulls=words, place=place,
             ),
         )  # fmt: skip
 
-    def update_table(self, name: str, source: Any) -> None:
+    def update_table(self, name: str, source: Any = None) -> None:
         """Replace the rows of a table, or import the first ones of a table that was declared in catalog.toml.
 
         People, budget and what was spent of it carry on. The declaration is the one in the catalog at this time. Tables
-        whose path leads through it cannot be asked until they are updated too.
+        whose path leads through it cannot be asked until they are updated too. A table whose rows stay elsewhere needs
+        no source: it is looked at anew where it is, and its answers are no longer those of the version before. With a
+        source it moves, to another place or into this database.
         """
-        self._import(name, source, lambda catalog: catalog)
+        stay = staying(source)
+        if source is None:
+            self._import(name, None, None, lambda catalog: _staying_already(catalog, name))
+        else:
+            place = stay.place if stay else None
+            self._import(name, source, stay, lambda catalog: catalog.with_place(name, place))
 
-    def _import(self, name: str, source: Any, declared: Callable[[Catalog], Catalog]) -> None:
+    def _import(self, name: str, source: Any, stay: Stay | None, declared: Callable[[Catalog], Catalog]) -> None:
         """Import the rows of a table as its next version. It counts once the ledger knows it; what a crash leaves
         behind before that is replaced by the next import."""
         curator = self._curator
         with curator.import_turn():
             catalog = declared(curator.catalog)
             curator.records.require_consistent(catalog)
+            self._meet(stay)
             version = curator.records.next_version(name)
             table = replace(catalog.table(name), version=version, rows=None, repeats=())
             counted = self._registered(table, source, catalog.reading(name))
+            if curator.folder and stay and stay.secret is not None:
+                curator.folder.keep_passwords({stay.address: stay.secret})
             above = curator.records.tables.get(parent(table) or "")
             curator.change(declared, imported=Version.of(counted, parent=above.version if above else None))
+
+    def _meet(self, stay: Stay | None) -> None:
+        if stay is not None and isinstance(self._curator.engine, Engines):
+            self._curator.engine.meet(stay)
+
+    def source_columns(self, source: Any) -> dict[str, str]:
+        """The types of the columns of a table where it stays, as they are called there. No row is read."""
+        stay = staying(source)
+        if stay is None or not isinstance(self._curator.engine, Engines):
+            raise InvalidParameter("source", type(source), allowed="a table that stays in PostgreSQL or Spark")
+        with self._curator.working():
+            self._meet(stay)
+            return dict(self._curator.engine.columns(Place(*stay.place)))
+
+    def remarks(self, name: str) -> list[str]:
+        """What you should know of the role that reads a table where it stays; nothing, if it may only read."""
+        place, engine = self._place(name), self._curator.engine
+        return engine.remarks(place) if place and isinstance(engine, Engines) else []
 
     def _registered(self, table: Table, source: Any, reading: Reading) -> Table:
         """The table after its rows were imported; a public table's figures are added."""
@@ -160,9 +197,21 @@ class Database(Session):
         import.
         """
         with self._curator.import_turn():
+            place = self._place(name)
             self._curator.change(lambda catalog: catalog.without_table(name))
             if self._curator.underway.alone():
                 self._curator.engine.discard()
+            self._forget_password(place)
+
+    def _place(self, name: str) -> Place | None:
+        table = self._curator.catalog.tables.get(name)
+        return table.place if table else None
+
+    def _forget_password(self, place: Place | None) -> None:
+        """Take the password of a place that no table needs any more out of secrets.toml."""
+        used = {table.place.address for table in self._curator.catalog.tables.values() if table.place}
+        if place and self._curator.folder and place.address not in used:
+            self._curator.folder.keep_passwords({place.address: None})
 
     def draft_table(
         self,
@@ -173,17 +222,30 @@ class Database(Session):
         unit: str | None = None,
         most: Most | Mapping[str, Any] | None = None,
         public: bool = False,
+        source: Any = None,
         **more: Any,
     ) -> tuple[str, ...]:
         """Write a table into catalog.toml that the owner has still to fill in, and tell what is missing.
 
         A column may be the name of a type, such as "Int", whose bounds are then written as "?", and so is whatever else
-        is not given; {"type": "Int", "lower": 0, "upper": "?"} and most={"rows": 5} are half filled in. `more` are
-        `size`, `keys`, `rename` and `nulls`. `update_table` imports the rows afterwards.
+        is not given; {"type": "Int", "lower": 0, "upper": "?"} and most={"rows": 5} are half filled in. `source` is a
+        place where the rows stay, if they do; `more` are `size`, `keys`, `rename` and `nulls`. `update_table` imports
+        the rows afterwards.
         """
         people = {"public": True} if public else draft_protection(population, unit, most)
         listed = {each: draft_column(kind) for each, kind in columns.items()}
-        return self._curator.draft(name, {**people, **more, "columns": listed})
+        return self._curator.draft(name, {**self._drafted_source(source), **people, **more, "columns": listed})
+
+    def _drafted_source(self, source: Any) -> dict[str, Any]:
+        """Where rows stay, as a catalog has it; a password is put aside."""
+        if source is None:
+            return {}
+        stay = staying(source)
+        if stay is None:
+            raise InvalidParameter("source", type(source), allowed="left out, or a table that stays elsewhere")
+        if stay.secret is not None and self._curator.folder:
+            self._curator.folder.keep_passwords({stay.address: stay.secret})
+        return {"source": list(stay.place)}
 
     def partition(self, column: str, values: Iterable[Any]) -> None:
         """Cut a population into blocks by a column that never changes for a unit: "visits.region", ["north", "south"].
@@ -299,8 +361,14 @@ class Database(Session):
 
     def give_way(self) -> None:
         """Let go of the tables if another process wants to import and no question is under way here."""
-        if isinstance(self._curator.engine, DuckDBEngine):
+        if isinstance(self._curator.engine, Engines):
             self._curator.engine.release_if_wanted()
+
+    def open_places(self) -> None:
+        """Open the engines of tables that stay elsewhere now, so that no question has to wait for that."""
+        self.refresh()
+        if isinstance(self._curator.engine, Engines):
+            self._curator.engine.open_all()
 
     # ---- what there is
 
@@ -354,12 +422,15 @@ def _changed(bare: Study, **given: Any) -> dict[str, Any]:
     }
 
 
-def create(path: str | Path | None = None, *, mark: str | Path | None = None, ledger: str | None = None) -> Database:
+def create(
+    path: str | Path | None = None, *, mark: str | Path | None = None, ledger: str | None = None, spark: Any = None
+) -> Database:
     """A new private database in a new folder that only this user can enter; later it is opened with `dl.open`.
 
     The folder holds catalog.toml, which people read and may edit, the ledger and the imported tables. `ledger` is the
     URL of a PostgreSQL database for the ledger instead. `mark` is a file or such a URL for the high-water mark, by
     which a ledger that was restored from a backup is told; without it, it lies in the state folder of this user.
+    `spark` is the SparkSession for tables that stay in "spark"; without it, it is the session of this process.
 
     Without a path the tables lie in a private temporary folder that is deleted at the end, and the ledger in memory: it
     ends with the process.
@@ -368,26 +439,27 @@ def create(path: str | Path | None = None, *, mark: str | Path | None = None, le
         if mark is not None or ledger is not None:
             raise InvalidParameter("path", None, allowed="given where ledger or mark have a place")
         log = OwnerLog()
-        return Database(Curator(Ledger.in_memory(), DuckDBEngine(log=log.remember), log))
+        return Database(Curator(Ledger.in_memory(), _engines(DuckDBEngine(log=log.remember), log, None, spark), log))
     place, book = folders.made(Path(path), mark=mark, ledger=ledger)
-    return _database(place, book)
+    return _database(place, book, spark)
 
 
-def open(path: str | Path, *, mark: str | Path | None = None) -> Database:  # noqa: A001 - dl.open, beside dl.create
+def open(path: str | Path, *, mark: str | Path | None = None, spark: Any = None) -> Database:  # noqa: A001 - dl.open
     """Go on with the database in a folder.
 
     The ledger must be whole and the one that was used last, and catalog.toml must not contradict it: budgets and
-    neighbours never change. `mark` says where the high-water mark lies, if it was moved.
+    neighbours never change. `mark` says where the high-water mark lies, if it was moved. `spark` is the SparkSession
+    for tables that stay in "spark"; without it, it is the session of this process.
     """
     place, book = folders.opened(Path(path), mark=mark)
-    return _database(place, book)
+    return _database(place, book, spark)
 
 
-def _database(place: Folder, ledger: Ledger) -> Database:
+def _database(place: Folder, ledger: Ledger, spark: Any) -> Database:
     log = OwnerLog()
-    engine: DuckDBEngine | None = None
+    engine: Engines | None = None
     try:
-        engine = DuckDBEngine(place.path, log=log.remember)
+        engine = _engines(DuckDBEngine(place.path, log=log.remember), log, place, spark)
         curator = Curator(ledger, engine, log, place)
         curator.refresh()
     except BaseException:
@@ -396,3 +468,23 @@ def _database(place: Folder, ledger: Ledger) -> Database:
             engine.close()
         raise
     return Database(curator)
+
+
+def _engines(imported: DuckDBEngine, log: OwnerLog, place: Folder | None, spark: Any) -> Engines:
+    return Engines(
+        imported,
+        log=log.remember,
+        note=lambda error: log.record("", OWNER, error),
+        secret=place.password if place else lambda address: None,
+        spark=spark,
+    )
+
+
+def _staying_already(catalog: Catalog, name: str) -> Catalog:
+    """The catalog as it is, where the rows of a table stay elsewhere."""
+    if catalog.table(name).place is None:
+        raise InvalidParameter(
+            "source", None, allowed="given: a file, a table in memory, or a place where its rows stay",
+            hint=f"Nothing in catalog.toml says where the rows of {name} stay.",
+        )  # fmt: skip
+    return catalog

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dalenius.curator.names import column_name, unused
+from dalenius.engines.engine import Reading
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
-from dalenius.query.tables import Protection, Table, UnitColumn
+from dalenius.query.tables import Place, Protection, Table, UnitColumn
 from dalenius.query.types import Domain, Identifier
 
 _RELATIONS: Mapping[str, Neighbours] = {"add_remove": AddRemove(), "replace": Replace()}
@@ -67,6 +68,17 @@ def null_words(nulls: Iterable[str]) -> tuple[str, ...]:
     if not all(isinstance(word, str) and word.isprintable() for word in words):
         raise InvalidParameter("nulls", nulls, allowed="texts that stand for no value, such as ['NA', '?']")
     return words
+
+
+def declared_place(place: tuple[str, str] | None, reading: Reading) -> Place | None:
+    """Where the rows of a table stay, with the names that its columns have there."""
+    if place is None:
+        return None
+    if reading.nulls:
+        raise InvalidParameter(
+            "nulls", list(reading.nulls), allowed="left out where rows stay in a database, which has a NULL of its own"
+        )
+    return Place(*place, rename=reading.rename)
 
 
 def require_unstated(population: str | None, unit: object, most: object) -> None:

@@ -120,6 +120,15 @@ class Records:
             self._require_population(people)
         for table in catalog.tables.values():
             self._require_same_people(table)
+            self._require_watched(table)
+
+    def _require_watched(self, table: Table) -> None:
+        """Where a population has blocks, every row of its people is imported: rows elsewhere change unseen."""
+        if table.place and table.protection and table.protection.population in self.partitions:
+            raise InvalidParameter(
+                f"source of {table.name}", "a place outside", allowed="imported, since its population has blocks",
+                hint="Blocks promise that nobody is ever in two of them, which only an import can keep watch over.",
+            )  # fmt: skip
 
     def _require_population(self, people: Population) -> None:
         known = self.populations.get(people.name)
@@ -208,8 +217,10 @@ def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def declaration(table: Table) -> str:
-    """A name for what an import depends on and an answer relies on: columns, unit, bounds and keys."""
+    """A name for what an import depends on and an answer relies on: columns, unit, bounds, keys, and where rows that
+    are not imported stay."""
     guard = table.protection
     people = guard and [guard.population, str(guard.unit), relation_name(guard.neighbours), str(guard.most)]
     columns = [[name, _plain(column_facts(domain))] for name, domain in table.columns]
-    return hashlib.sha256(canonical([table.name, columns, people, list(table.keys)]).encode()).hexdigest()
+    place = [[table.place.address, table.place.table, list(map(list, table.place.rename))]] if table.place else []
+    return hashlib.sha256(canonical([table.name, columns, people, list(table.keys), *place]).encode()).hexdigest()

@@ -112,3 +112,20 @@ class Question:
     def public_keys(self) -> int | None:
         """How many groups there are, if all keys are public; None if they must be found privately."""
         return combinations(list(self.key_domains))
+
+    @property
+    def public_values(self) -> int | None:
+        """How many values an answer shows at most, if all keys are public: groups times columns, where a histogram is
+        as many columns as it has counts."""
+        groups = self.public_keys
+        if groups is None:
+            return None
+        shown = groups if self.output.limit is None else min(groups, self.output.limit)
+        return shown * sum(self._width(post) for _, post in self.output.columns)
+
+    def _width(self, post: Post) -> int:
+        if isinstance(post, Compute):
+            return max(map(self._width, post.arguments), default=1)
+        if isinstance(post, ValueOf) and self.statistics[post.index].kind == "histogram":
+            return self.relation.schema[self.statistics[post.index].columns[0]].size or 1
+        return 1

@@ -73,6 +73,19 @@ class EachRow:
         return "each row"
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where the rows of a table stay, if they are not imported: the address of an engine, the table there, and pairs
+    (declared name, name there) of columns that have another name there. It holds no secret."""
+
+    address: str
+    table: str
+    rename: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.table} at {self.address}"
+
+
 Unit: TypeAlias = UnitColumn | Via | EachRow
 
 
@@ -113,6 +126,8 @@ class Table:
     """Columns of the source, declared or not, that other tables find their units by (`Via`); they are never shown."""
     rows: int | None = None
     repeats: tuple[tuple[str, int], ...] = ()
+    place: Place | None = None
+    """Where its rows stay; None if they are imported."""
 
     def __post_init__(self) -> None:
         if self.protection is not None and (self.rows is not None or self.repeats):

@@ -49,7 +49,7 @@ class Domain:
 
     def code(self, value: Any) -> Code:
         """The code of a value that somebody wrote, clamped into the domain."""
-        raise NotImplementedError
+        raise InvalidParameter("value", type(value), allowed=f"of a kind that can be written; {self} cannot")
 
     def shown(self, code: Code) -> Any:
         """The value of a code, for people."""
@@ -311,6 +311,11 @@ class Identifier(Domain):
 def choice(values: Sequence[str], *, nullable: bool) -> Choice:
     """A domain of public texts, in bytewise order without repetition."""
     return Choice(nullable, tuple(sorted(set(values), key=str.encode)))
+
+
+LONGEST_KEPT = 1_000
+"""Code points that are kept of a text of no listed kind; what follows is cut off when it is read, so that no row can
+make a question slow by the length of its texts. Ids are kept whole."""
 
 
 def normal(value: Any) -> str:

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from dalenius.curator.tokens import Holder
 from dalenius.server.addresses import host_of, is_loopback
 from dalenius.server.faults import DENIED, NO_TOKEN, NOT_ALLOWED, NOT_FOUND, Faulted, fault_of
+from dalenius.server.framing import Framed
 from dalenius.server.grid import Grid
 from dalenius.server.jobs import Jobs
 from dalenius.server.limits import Limits, Quotas
@@ -74,7 +75,7 @@ def application(front: Front) -> ASGIApp:
     if front.admin is not False:
         apart = (replace(route, path=route.path.removeprefix(ADMIN)) for route in offered if route.admin)
         routes.append(Mount(ADMIN, app=_starlette(_routed(front, route, contract) for route in apart)))
-    return OnGrid(_starlette(routes), grid=front.grid, log=front.log, metrics=front.metrics)
+    return OnGrid(Framed(_starlette(routes)), grid=front.grid, log=front.log, metrics=front.metrics)
 
 
 def _starlette(routes: Iterable[StarletteRoute | Mount]) -> Starlette:
@@ -169,7 +170,7 @@ def _sent(route: Route, done: Done, *, arrow: bool = False) -> Response:
 
 async def _start_job(front: Front, route: Route, given: dict[str, object], holder: Holder) -> Response:
     job = front.jobs.start(_task(front, route, given, holder), holder)
-    return json_reply({"job": job.id, "state": "running", "seconds": 0}, status=route.status)
+    return json_reply(front.jobs.brief(job), status=route.status)
 
 
 async def _job(front: Front, route: Route, given: dict[str, object], holder: Holder) -> Response:

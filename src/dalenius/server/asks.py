@@ -22,11 +22,12 @@ from dalenius.curator.ledger.accounts import Rate
 from dalenius.curator.ledger.entries import amount_facts
 from dalenius.curator.names import OWNER
 from dalenius.curator.sessions import Session
-from dalenius.errors import DaleniusError, QueryRefused
+from dalenius.errors import DaleniusError, QueryRefused, TooManyKeys
 from dalenius.query.estimates.expectations import ExpectedError
 from dalenius.query.tables import Most
 from dalenius.server.faults import DENIED, LEDGER_REFUSED, NOT_FOUND, Faulted
 from dalenius.server.grid import Grid
+from dalenius.server.limits import Limits
 from dalenius.server.pages import Pages
 
 Facts = Mapping[str, Any]
@@ -50,8 +51,8 @@ class Reply:
 class Desk:
     """Does tasks with one database, for somebody in a role. Who that is was found out in the front process."""
 
-    def __init__(self, database: Database, grid: Grid | None = None) -> None:
-        self._database, self._grid = database, grid or Grid()
+    def __init__(self, database: Database, grid: Grid | None = None, *, values: int = Limits.values) -> None:
+        self._database, self._grid, self._values = database, grid or Grid(), values
         database.settle_by(self._settle)
         self._pages, self._noted = Pages(database.ledger), ""
         self._tasks: Mapping[str, Callable[[_For, Facts], Reply]] = {
@@ -83,7 +84,7 @@ class Desk:
     def do(self, what: str, who: str, role: str, given: Facts, *, tell: Tell | None = None) -> Reply:
         """Do a task; raises what the same call in Python raises."""
         self._catch_up()
-        return self._tasks[what](_For(what, who, role, self._session(who, role), tell), given)
+        return self._tasks[what](_For(what, who, role, self._session(who, role), tell, self._values), given)
 
     def _session(self, who: str, role: str) -> Session:
         """The owner's own session for the owner alone: others grant nothing and change nothing."""
@@ -92,10 +93,12 @@ class Desk:
         return self._database.session(None if role == "auditor" else who)
 
     def warm_up(self) -> None:
-        """Look at all answers that are stored, before the first task: it takes long where there are many."""
+        """Look at all answers that are stored, and reach the places where tables stay, before the first task: both
+        can take long."""
         with suppress(DaleniusError):
             self._database.replays()
             self._database.registry()
+            self._database.open_places()
 
     def rest(self) -> None:
         """Between tasks: let go of files that the owner wants to write, and take over what was changed."""
@@ -245,13 +248,24 @@ class _For:
     role: str
     session: Session
     tell: Tell | None
+    values: int
 
     def asked(self, given: Facts) -> Asked:
-        """A question; an auditor has none."""
+        """A question; an auditor has none, and nobody one whose answer would fill the ledger."""
         if self.role not in ("owner", "analyst"):
             raise Faulted(DENIED)
         most = given.get("most")
-        return self.session.sql(given["sql"], most=None if most is None else Most(**most))
+        asked = self.session.sql(given["sql"], most=None if most is None else Most(**most))
+        shown = asked.question.public_values
+        if shown is not None and shown > self.values:
+            raise TooManyKeys(
+                "the answer",
+                rule=f"it shows {shown:,} values (public keys times columns), and at most {self.values:,} are allowed "
+                "over this server",
+                instead="Use coarser or fewer keys, as with BIN(x, width), DATE_TRUNC or WHERE x IN (...), or fewer "
+                "columns.",
+            )
+        return asked
 
     @property
     def readable(self) -> str | None:

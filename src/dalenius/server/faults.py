@@ -36,6 +36,7 @@ _CODES: Mapping[type[errors.DaleniusError], str] = {
     errors.UnknownName: "unknown_name",
     errors.TooManyKeys: "refused",
     errors.QueryRefused: "refused",
+    errors.EngineUnfit: "refused",
     errors.NeighbourMismatch: "refused",
     errors.UnknownSensitivity: "refused",
     errors.TheoremDoesNotApply: "refused",

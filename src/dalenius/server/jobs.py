@@ -87,6 +87,11 @@ class Jobs:
         """Whether it runs as far as anybody can see: that it ended may depend on rows until the grid shows it."""
         return bool(self._state(job)["state"] == "running")
 
+    def brief(self, job: Job) -> dict[str, Any]:
+        """How a job stands, without what came of it."""
+        state = self._state(job)
+        return {key: state[key] for key in ("job", "state", "seconds")}
+
     async def status(self, name: str, holder: Holder, stored: Callable[[str], Awaitable[bytes]]) -> bytes:
         """How a job stands, with its answer if it is done; `stored` reads an answer from the ledger."""
         job = self._of(name, holder)
@@ -107,7 +112,7 @@ class Jobs:
                 with suppress(asyncio.CancelledError):
                     await job.work
             job.done, job.fault, job.stopped = None, STOPPED, self._clock()
-        return _written({key: value for key, value in self._state(job).items() if key in ("job", "state", "seconds")})
+        return _written(self.brief(job))
 
     async def close(self, seconds: float) -> None:
         """Take no more jobs, wait so long for those under way, and stop what is left of them."""

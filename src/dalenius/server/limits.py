@@ -22,7 +22,8 @@ class Limits:
 
     `seconds` is for an answer, `quick_seconds` for what reads no data, `job_seconds` for jobs; whoever takes longer is
     stopped. A connection has `head_seconds` for the head of a request, `body_seconds` for its body and
-    `sending_seconds` to take on a reply that waits. `memory` and `cpu_seconds` bound each worker process, if given.
+    `sending_seconds` to take on a reply that waits. An answer with public keys shows at most `values`, keys times
+    columns: the ledger keeps it for ever. `memory` and `cpu_seconds` bound each worker process, if given.
     """
 
     rate: float = 20
@@ -35,6 +36,7 @@ class Limits:
     connections_of_one: int = 200
     head_seconds: float = 10
     body: int = 1_000_000
+    values: int = 200_000
     body_seconds: float = 10
     sending_seconds: float = 60
     seconds: float = 60

@@ -84,7 +84,7 @@ class Serving:
     @property
     def command(self) -> list[str]:
         """How its workers are started."""
-        limits = {"memory": self.limits.memory, "cpu_seconds": self.limits.cpu_seconds}
+        limits = {name: getattr(self.limits, name) for name in ("memory", "cpu_seconds", "values")}
         return worker_command(self.folder, {**limits, "grid": astuple(self.grid)})
 
 

@@ -38,7 +38,7 @@ def main(folder: str, settings: str) -> int:
         _send(out, _refusal(error))
         return 3
     database.log.listen(lambda failure: keep(Path(folder) / OWNER_LOG, failure))
-    desk, tasks = Desk(database, Grid(*chosen["grid"])), _tasks()
+    desk, tasks = Desk(database, Grid(*chosen["grid"]), values=chosen["values"]), _tasks()
     desk.warm_up()
     _send(out, {"ready": True})
     while True:  # it ends with its input, see below

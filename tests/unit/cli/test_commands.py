@@ -120,7 +120,7 @@ def test_a_csv_file_has_no_types_so_that_none_is_proposed(empty: Path, data: Pat
 
 
 def test_suggested_bounds_are_charged_and_friendly_and_only_proposed(empty: Path, data: Path) -> None:
-    done = proposed(empty, data, "--suggest-bounds", "--epsilon", "2", "--json")
+    done = proposed(empty, data, "--suggest-bounds", "--epsilon", "2", "--yes", "--json")
     assert done.code == 0, done.err
     assert "patients" in done.json["charged"]
     text = (empty / "catalog.toml").read_text(encoding="utf-8")
@@ -396,7 +396,7 @@ def test_a_person_sees_what_bounds_cost_and_may_decline(empty: Path, data: Path)
 
 
 def test_where_no_count_stands_out_the_owner_is_told_that_it_was_charged(empty: Path, data: Path) -> None:
-    done = proposed(empty, data, "--suggest-bounds", "--epsilon", "0.001")
+    done = proposed(empty, data, "--suggest-bounds", "--epsilon", "0.001", "--yes")
     assert "age: no count stood out of the noise; this was charged all the same" in done.out
     assert len(run("ledger", empty, "--json").json["charges"]) == 2
 
@@ -453,10 +453,26 @@ def test_a_table_is_removed_and_its_spending_stays(clinic: Path) -> None:
     run("ask", clinic, COUNT, "--epsilon", "0.5")
     spent = run("ledger", clinic, "verify", "--json").json["spent"]["patients"]
     assert run("remove-table", clinic, "visits", person=True, given="n\n").code == 2
-    assert run("remove-table", clinic, "visits").code == 0
+    assert run("remove-table", clinic, "visits", "--yes").code == 0
     assert run("tables", clinic, "--json").json["tables"] == {}
     assert run("ledger", clinic, "verify", "--json").json["spent"]["patients"] == spent
-    assert run("remove-table", clinic, "visits").code == 2
+    assert run("remove-table", clinic, "visits", "--yes").code == 2
+
+
+def test_what_cannot_be_undone_wants_a_yes_where_nobody_can_be_asked(clinic: Path, empty: Path, data: Path) -> None:
+    def unanswered(*words: object) -> bool:
+        done = run(*words, given="y\n")
+        return done.code == 2 and "Say --yes" in done.err
+
+    before, entries = (clinic / "catalog.toml").read_bytes(), run("ledger", clinic, "entries").out
+    assert unanswered("remove-table", clinic, "visits")
+    assert unanswered("partition", clinic, "visits.city", "Oslo")
+    assert unanswered("ledger", clinic, "reconcile")
+    assert (clinic / "catalog.toml").read_bytes() == before
+    assert run("ledger", clinic, "entries").out == entries
+    words = ("--population", "patients", "--unit", "each row", "--type", "age=Int", "--suggest-bounds", "--epsilon", 1)
+    assert unanswered("add-table", empty, "rows", data, *words)
+    assert run("ledger", empty, "--json").json["charges"] == []
 
 
 @pytest.mark.parametrize("option", ["--plot", "--arrow"])
@@ -564,10 +580,10 @@ def test_a_population_is_cut_into_blocks_once(clinic: Path, tmp_path: Path) -> N
     catalog.write_text(catalog.read_text().replace('lower = "?", upper = "?"', "lower = 0, upper = 9"))
     assert run("update-table", clinic, "sites", tmp_path / "sites.csv").code == 0
     cut = ("partition", clinic, "sites.site")
-    assert run(*cut, "north").code == 2
+    assert run(*cut, "north", "--yes").code == 2
     assert run(*cut, 0, 1, person=True, given="n\n").code == 2
-    assert run(*cut, 0, 1).code == 0
-    assert run(*cut, 0, 2).code == 2
+    assert run(*cut, 0, 1, "--yes").code == 0
+    assert run(*cut, 0, 2, "--yes").code == 2
     inside = run("cost", clinic, "SELECT COUNT(*) AS n FROM sites WHERE site = 0", "--share", "1%").out
     assert "inside the block" in inside
 
@@ -631,7 +647,7 @@ def test_a_price_that_is_too_high_says_what_is_left_and_what_n_is(clinic: Path) 
 
 def test_bounds_are_suggested_also_where_each_row_is_a_unit(empty: Path, data: Path) -> None:
     words = ("--population", "patients", "--unit", "each row", "--type", "age=Int", "--suggest-bounds", "--epsilon", 1)
-    done = run("add-table", empty, "rows", data, *words, "--json")
+    done = run("add-table", empty, "rows", data, *words, "--yes", "--json")
     assert done.code == 0, done.err
     assert done.json["bounds"] == {"age": ["0", "200"]}
 

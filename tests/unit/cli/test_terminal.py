@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from unittest.mock import patch
 
 from command_line import Typed
 from dalenius.cli.terminal import Terminal
@@ -30,6 +31,21 @@ def test_only_a_person_is_asked_and_only_yes_is_a_yes() -> None:
         text: Terminal(Typed(text), Typed(), Typed()).agreed("Go on?") for text in ("y\n", "YES\n", "\n", "n\n", "")
     }
     assert said == {"y\n": True, "YES\n": True, "\n": False, "n\n": False, "": False}
+
+
+def test_what_cannot_be_undone_is_done_after_a_yes_alone() -> None:
+    for typed, yes, expected in (("y\n", False, True), ("n\n", False, False), ("", True, True)):
+        assert Terminal(Typed(typed), Typed(), Typed()).confirmed("Go on?", yes=yes) is expected
+    for given in (io.StringIO("y\n"), io.StringIO()):
+        told = io.StringIO()
+        assert not Terminal(given, Typed(), told).confirmed("Go on?", yes=False)
+        assert "Say --yes" in told.getvalue()
+
+
+def test_a_closed_input_is_nobody_who_can_be_asked() -> None:
+    with patch("sys.stdin", None):
+        assert not Terminal(shown=Typed(), told=Typed()).confirmed("Go on?", yes=False)
+        assert Terminal(shown=Typed(), told=Typed()).confirmed("Go on?", yes=True)
 
 
 def test_progress_is_for_people_who_watch() -> None:

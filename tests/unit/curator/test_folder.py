@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable
@@ -189,6 +190,25 @@ def test_the_catalog_of_one_database_does_not_fit_the_ledger_of_another(place: P
     shutil.copy(tmp_path / "other" / "catalog.toml", place / "catalog.toml")
     with pytest.raises(LedgerRefused, match="another database"):
         dl.open(place)
+
+
+def test_a_ledger_of_another_name_is_refused_and_leaves_no_mark(place: Path) -> None:
+    marks = state_folder() / "marks"
+    before = sorted(path.name for path in marks.iterdir())
+    catalog = place / "catalog.toml"
+    text = re.sub('ledger = "[0-9a-f]{32}"', f'ledger = "{"0" * 32}"', catalog.read_text(encoding="utf-8"))
+    catalog.write_text(text, encoding="utf-8")
+    with pytest.raises(LedgerRefused, match="another database"):
+        dl.open(place)
+    assert sorted(path.name for path in marks.iterdir()) == before
+
+
+def test_a_mark_that_cannot_be_made_is_refused_without_its_place(tmp_path: Path) -> None:
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere" / "mark.sqlite")
+    with pytest.raises(InvalidParameter, match="out of reach") as refusal:
+        dl.create(tmp_path / "clinic", mark=tmp_path / "gone")
+    assert str(tmp_path) not in str(refusal.value)
+    dl.create(tmp_path / "clinic", mark=tmp_path / "mark.sqlite").close()  # nothing was left behind
 
 
 def test_places_are_kept_and_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def edit(place: Path, *changes: tuple[str, str]) -> None:
 
 def stored(db: Database) -> set[str]:
     """The snapshots in the file."""
-    with db._curator.engine._file.reading() as connection:  # type: ignore[attr-defined]
+    with db._curator.engine.imported._file.reading() as connection:  # type: ignore[attr-defined]
         found = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'rows'").fetchall()
     return {name for (name,) in found}
 
@@ -101,7 +101,7 @@ def test_where_the_catalog_cannot_be_written_the_ledger_keeps_nothing(
 
 def damaged(place: Path, db: Database) -> None:
     """Tables that can be read no more, and a catalog that is read anew."""
-    db._curator.engine._file._forget_reader()  # type: ignore[attr-defined]
+    db._curator.engine.imported._file._forget_reader()  # type: ignore[attr-defined]
     (place / "tables.duckdb").write_bytes(b"x" * 5000)
     os.utime(place / "catalog.toml")
 

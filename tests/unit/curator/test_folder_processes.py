@@ -27,6 +27,7 @@ from postgres_server import server
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 SMALL = visits(patients=4)
+FILE = "file = db._curator.engine.imported._file\n"
 TESTS = Path(__file__).resolve().parents[2]
 BEGIN = f"""
 import sys
@@ -157,7 +158,7 @@ except dl.errors.UnknownName:
 
 
 def test_an_import_that_does_not_get_the_tables_says_so(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = "with db._curator.engine._file.reading():\n    print('reading', flush=True)\n    sys.stdin.readline()\n"
+    work = FILE + "with file.reading():\n    print('reading', flush=True)\n    sys.stdin.readline()\n"
     with dl.open(place) as db, other(place, work) as process:
         tell(process)
         assert heard(process) == "reading"
@@ -172,7 +173,7 @@ def test_an_import_that_does_not_get_the_tables_says_so(place: Path, monkeypatch
 
 
 def test_a_question_waits_for_an_import_under_way(place: Path) -> None:
-    work = "with db._curator.engine._file.writing():\n    print('writing', flush=True)\n    sys.stdin.readline()\n"
+    work = FILE + "with file.writing():\n    print('writing', flush=True)\n    sys.stdin.readline()\n"
     with dl.open(place) as db, other(place, work) as process:
         tell(process)
         assert heard(process) == "writing"
@@ -185,7 +186,7 @@ def test_a_question_waits_for_an_import_under_way(place: Path) -> None:
 
 
 def test_a_killed_importer_blocks_nobody(place: Path) -> None:
-    work = "with db._curator.engine._file.writing():\n    print('writing', flush=True)\n    sys.stdin.readline()\n"
+    work = FILE + "with file.writing():\n    print('writing', flush=True)\n    sys.stdin.readline()\n"
     with dl.open(place) as db, other(place, work) as process:
         tell(process)
         assert heard(process) == "writing"
@@ -202,7 +203,7 @@ def test_idle_workers_let_go_when_asked(place: Path) -> None:
         db.sql(COUNT).run(share="1%")
         engine = db._curator.engine
         assert not engine.release_if_wanted()  # type: ignore[attr-defined]
-        assert engine._file._reader is not None  # type: ignore[attr-defined]
+        assert engine.imported._file._reader is not None  # type: ignore[attr-defined]
         with Turn(place / "tables.wanted").taken():
             assert engine.release_if_wanted()  # type: ignore[attr-defined]
         db.sql(COUNT).run(share="1%", fresh=True)

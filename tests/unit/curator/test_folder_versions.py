@@ -26,7 +26,7 @@ def versions(db: Database, table: str = "visits") -> list[int]:
 
 def stored(db: Database) -> set[str]:
     """The snapshots in the file."""
-    with db._curator.engine._file.reading() as connection:  # type: ignore[attr-defined]
+    with db._curator.engine.imported._file.reading() as connection:  # type: ignore[attr-defined]
         found = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'rows'").fetchall()
     return {name for (name,) in found}
 

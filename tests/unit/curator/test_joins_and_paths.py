@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import dalenius as dl
-from changes import difference, totals_of
+from changes import difference
 from dalenius.curator.databases import Database
+from dalenius.engines.conformance.comparing import totals_of
 from dalenius.privacy.exact import unseal
 from dalenius.query.pricing.measurements import lower
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dalenius.engines.duckdb import connection as locked
+from dalenius.engines.duckdb import spilling
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.query.types import Int
 from duckdb_tables import private
@@ -69,6 +70,9 @@ RESET lock_configuration
 SET GLOBAL allowed_paths = ['{canary}']
 SET allowed_directories = ['{folder}']
 SET temp_directory = '{folder}'
+SET temp_directory = ''
+SET max_temp_directory_size = '100TB'
+SET disabled_filesystems = ''
 SET secret_directory = '{folder}'
 SET autoload_known_extensions = true
 SET allow_community_extensions = true
@@ -94,6 +98,29 @@ DROP TABLE rows."t@1"
 ALTER TABLE rows."t@1" ADD COLUMN y INTEGER
 VACUUM rows."t@1"
 FORCE CHECKPOINT
+COPY (SELECT 1) TO 'spill://blocks/x.csv'
+COPY (SELECT 1) TO 'spill://blocks/../x.csv'
+COPY (SELECT 1) TO 'spill://{folder}/x.csv'
+COPY (SELECT 1) TO 'spill://blocks/{block}'
+COPY (SELECT 1) TO 'spill://blocks/{block}' (USE_TMP_FILE false)
+COPY (SELECT 1) TO 'spill://blocks/{new}' (USE_TMP_FILE false)
+COPY (SELECT 1) TO 'spill://blocks/{new}' (FORMAT parquet, USE_TMP_FILE false)
+COPY (SELECT 1 AS x) TO 'spill://blocks' (FORMAT csv, PARTITION_BY x, OVERWRITE)
+COPY (SELECT 1 AS x) TO 'spill://blocks' (FORMAT csv, PER_THREAD_OUTPUT, OVERWRITE)
+COPY rows."t@1" FROM 'spill://blocks/{block}'
+SELECT * FROM glob('spill://blocks/*')
+SELECT * FROM read_blob('spill://blocks/*')
+SELECT * FROM read_blob('spill://blocks/{block}')
+SELECT * FROM read_text('spill://blocks/{block}')
+SELECT * FROM read_csv('spill://blocks/{block}')
+SELECT * FROM read_parquet('spill://blocks/{block}')
+SELECT * FROM 'spill://blocks/{block}'
+SELECT * FROM read_blob('spill://{canary}')
+ATTACH 'spill://blocks/{block}' AS blocks
+ATTACH 'spill://blocks/{block}' AS blocks (READ_ONLY)
+ATTACH 'spill://blocks/{new}' AS blocks
+EXPORT DATABASE 'spill://blocks'
+SELECT * FROM duckdb_temporary_files() WHERE path NOT LIKE 'spill://blocks/%'
 SELECT * FROM secret_frame
 SELECT * FROM which_secret('{canary}', 's3')
 """.strip().splitlines()
@@ -106,6 +133,26 @@ def prepared(folder: Path) -> tuple[DuckDBEngine, Path]:
     engine = DuckDBEngine(folder / "db")
     engine.register(TABLE, pa.table({"id": [1, 2], "x": [3, 4]}))
     return engine, canary
+
+
+BLOCK, NEW = "duckdb_temp_1_0_storage_DEFAULT-0.tmp", "duckdb_temp_1_0_block-7.block"
+
+
+@pytest.fixture
+def stores(monkeypatch: pytest.MonkeyPatch) -> list[spilling.Blocks]:
+    """Where the engines write what does not fit into memory; each holds a block."""
+    kept: list[spilling.Blocks] = []
+    made = spilling.Blocks.__init__
+
+    def noted(self: spilling.Blocks, folder: Path) -> None:
+        made(self, folder)
+        kept.append(self)
+        handle = self.open(f"{spilling.FOLDER}/{BLOCK}", "rb+")
+        handle.seek(0)
+        handle.write(b"a block")
+
+    monkeypatch.setattr(spilling.Blocks, "__init__", noted)
+    return kept
 
 
 def harmless(reader: duckdb.DuckDBPyConnection, statement: str) -> bool:
@@ -122,7 +169,7 @@ def unchanged(folder: Path, before: dict[str, bytes]) -> bool:
     return {str(path): path.read_bytes() for path in files} == before
 
 
-def test_no_escape_works_on_the_connection_itself(tmp_path: Path) -> None:
+def test_no_escape_works_on_the_connection_itself(tmp_path: Path, stores: list[spilling.Blocks]) -> None:
     engine, canary = prepared(tmp_path)
     before = {str(path): path.read_bytes() for path in (canary, engine._file._path)}
     secret_frame = pa.table({"x": [1]})
@@ -130,10 +177,11 @@ def test_no_escape_works_on_the_connection_itself(tmp_path: Path) -> None:
     assert len(ESCAPES) >= 40
     with engine._file.reading() as reader:
         path = engine._file._path
-        texts = [line.format(canary=canary, folder=tmp_path, file=path) for line in ESCAPES]
+        texts = [line.format(canary=canary, folder=tmp_path, file=path, block=BLOCK, new=NEW) for line in ESCAPES]
         worked = [text for text in texts if not harmless(reader, text)]
         assert worked == []
         assert reader.execute('SELECT count(*), sum("column.x") FROM rows."t@1"').fetchone() == (2, 7)
+        assert [file.read(0, 7) for file in stores[-1]._files.values() if file.size] == [b"a block"]
     assert unchanged(tmp_path, before)
     engine.close()
 
@@ -157,6 +205,19 @@ def test_the_check_above_notices_that_the_file_itself_stays_allowed(
     engine.close()
 
 
+def test_the_check_above_notices_blocks_that_need_no_place_and_a_folder_that_is_listed(
+    tmp_path: Path, stores: list[spilling.Blocks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spilling._Handle, "_taken", lambda handle: 10**6)
+    monkeypatch.setattr(spilling.Blocks, "glob", lambda store, path: list(store._files))
+    monkeypatch.setattr(spilling.Blocks, "unstrip_protocol", lambda store, path: path)
+    engine, _ = prepared(tmp_path)
+    with engine._file.reading() as reader:
+        assert not harmless(reader, f"COPY (SELECT 1) TO '{spilling.FOLDER}/{NEW}' (USE_TMP_FILE false)")
+        assert not harmless(reader, f"SELECT * FROM glob('{spilling.FOLDER}/*')")
+    engine.close()
+
+
 def test_without_a_folder_the_same_holds_and_nothing_stays(tmp_path: Path) -> None:
     canary = tmp_path / "canary.csv"
     canary.write_text("a\n1\n")
@@ -176,7 +237,7 @@ def test_the_settings_are_what_they_should_be(tmp_path: Path) -> None:
     wanted: dict[str, Any] = {
         "enable_external_access": "false", "lock_configuration": "true", "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false", "allow_community_extensions": "false", "access_mode": "read_only",
-        "temp_file_encryption": "true", "temp_directory": "",
+        "temp_directory": spilling.FOLDER, "max_temp_directory_size": "93.1 gib",
         "enable_progress_bar": "false", "python_enable_replacements": "false",
     }  # fmt: skip
     with engine._file.reading() as reader:

@@ -8,12 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dalenius.engines.duckdb import passes, relations
+from dalenius.engines.duckdb import engine as running
 from dalenius.engines.duckdb.connection import Limits
+from dalenius.engines.duckdb.dialect import DUCKDB
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.duckdb.names import rows_table
 from dalenius.engines.hashing import kept
 from dalenius.engines.reference.engine import ReferenceEngine
+from dalenius.engines.sql import passes, relations
 from dalenius.errors import QueryRefused
 from dalenius.privacy.exact import unseal
 from dalenius.query.expressions import Column
@@ -236,13 +238,13 @@ def test_a_total_beyond_64_bits_comes_as_python_integers() -> None:
 def test_a_sum_that_could_overflow_is_refused_before_anything_is_read() -> None:
     table = private("t", {"x": Int(0, 2**90)})
     with pytest.raises(QueryRefused, match="128 bits"):
-        passes.spelled(aggregate(scanned(table, x0="x"), [Total("sum", "x.0")], keys=(), rows=1))
-    passes.spelled(aggregate(scanned(table, x0="x"), [Total("rows")], keys=(), rows=1))
+        passes.spelled(aggregate(scanned(table, x0="x"), [Total("sum", "x.0")], keys=(), rows=1), DUCKDB)
+    passes.spelled(aggregate(scanned(table, x0="x"), [Total("rows")], keys=(), rows=1), DUCKDB)
 
 
 def test_the_text_of_a_pass_depends_on_public_facts_alone() -> None:
     steps = rich_plans()
-    before = [passes.spelled(step) for step in steps]
+    before = [passes.spelled(step, DUCKDB) for step in steps]
     engine = engine_with((VISITS, {name: values[:1] for name, values in ROWS.items()}))
     assert [engine.spelled(step) for step in steps] == before
     engine.close()
@@ -265,7 +267,7 @@ def test_a_null_unit_is_dropped() -> None:
 def test_the_test_above_notices_a_scan_that_keeps_null_units(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = with_nobody()
     spelled = engine.spelled(aggregate(visits(), [Total("rows"), Total("units")], keys=()))
-    monkeypatch.setattr(passes, "spelled", lambda step: spelled.replace('WHERE "unit" IS NOT NULL', ""))
+    monkeypatch.setattr(running, "spelled", lambda step, dialect: spelled.replace('WHERE "unit" IS NOT NULL', ""))
     assert exact(engine, aggregate(visits(), [Total("rows"), Total("units")], keys=())) != {(): (6, 3)}
     engine.close()
 

@@ -9,7 +9,7 @@ import time
 import pyarrow as pa
 import pytest
 
-from dalenius.engines.duckdb import passes
+from dalenius.engines.duckdb import engine as running
 from dalenius.engines.duckdb.connection import Limits
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.errors import NeighbourMismatch, WorkStopped
@@ -53,7 +53,7 @@ def test_a_result_is_sealed_without_a_sensitivity(engine: DuckDBEngine) -> None:
 def test_work_is_stopped_when_its_time_is_up(
     engine: DuckDBEngine, heard: list[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(passes, "spelled", lambda step: FOREVER)
+    monkeypatch.setattr(running, "spelled", lambda step, dialect: FOREVER)
     start = time.monotonic()
     with pytest.raises(WorkStopped) as caught:
         engine.run(STEP, seconds=0.2)
@@ -70,7 +70,7 @@ def test_work_is_stopped_when_its_time_is_up(
 def test_a_failure_has_the_same_words_whatever_the_reason(
     engine: DuckDBEngine, heard: list[BaseException], monkeypatch: pytest.MonkeyPatch, sql: str
 ) -> None:
-    monkeypatch.setattr(passes, "spelled", lambda step: sql)
+    monkeypatch.setattr(running, "spelled", lambda step, dialect: sql)
     with pytest.raises(WorkStopped) as caught:
         engine.run(STEP)
     assert str(caught.value) == str(WorkStopped())
@@ -81,7 +81,7 @@ def test_a_failure_has_the_same_words_whatever_the_reason(
 
 
 def test_the_keyboard_interrupts_a_query(engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "spelled", lambda step: FOREVER)
+    monkeypatch.setattr(running, "spelled", lambda step, dialect: FOREVER)
     main = threading.main_thread().ident
     assert main is not None
     timer = threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT))

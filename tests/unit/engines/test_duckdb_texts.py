@@ -7,7 +7,8 @@ import re
 import pytest
 
 from binding import CLINIC
-from dalenius.engines.duckdb.passes import spelled
+from dalenius.engines.duckdb.dialect import DUCKDB
+from dalenius.engines.sql.passes import spelled
 from dalenius.query.binding.binder import bind
 from dalenius.query.pricing.measurements import lower
 from dalenius.query.sql.reader import read
@@ -24,7 +25,7 @@ CANARIES = [
 
 
 def engine_sql(text: str) -> str:
-    return "\n".join(spelled(step) for step in lower(bind(read(text), CLINIC)).passes)
+    return "\n".join(spelled(step, DUCKDB) for step in lower(bind(read(text), CLINIC)).passes)
 
 
 @pytest.mark.parametrize("text", CANARIES)

@@ -8,10 +8,11 @@ from random import Random
 import duckdb
 import pytest
 
-from dalenius.engines.duckdb.hashes import folded, group_hash, identity, key_number, mixed
+from dalenius.engines.duckdb.dialect import DUCKDB
 from dalenius.engines.hashing import NULL_NUMBER, P, kept, number
 from dalenius.engines.hashing import group_hash as python_hash
 from dalenius.engines.hashing import identity as python_identity
+from dalenius.engines.sql.hashes import folded, group_hash, key_number, mixed
 from dalenius.query.types import Bool, Code, Domain, Int, Text
 
 INTEGERS = [0, 1, -1, P - 1, P, P + 1, -P, 7, -7, 2**62, -(2**62), 2**63 - 1, -(2**63), 2**125, -(2**125), 10**30]
@@ -38,11 +39,11 @@ def in_sql(expression: str, value: Code) -> int:
 )
 def test_numbers_are_the_same_in_sql(values: list[Code], domain: Domain | None) -> None:
     for value in values:
-        assert in_sql(mixed(folded("x", domain)), value) == number(value)
+        assert in_sql(mixed(folded(DUCKDB, "x", domain)), value) == number(value)
 
 
 def test_identities_are_the_same_in_sql() -> None:
-    assert [in_sql(identity("x"), text) for text in TEXTS] == [python_identity(text) for text in TEXTS]
+    assert [in_sql(DUCKDB.identity("x"), text) for text in TEXTS] == [python_identity(text) for text in TEXTS]
 
 
 def test_hashes_are_the_same_in_sql() -> None:

@@ -226,6 +226,14 @@ def test_distinct_on_an_answer_is_refused() -> None:
         ask("SELECT DISTINCT city, COUNT(*) FROM visits GROUP BY city")
 
 
+def test_a_condition_on_the_year_leaves_the_keys_of_those_years() -> None:
+    years = "SELECT YEAR(day) AS y, COUNT(*) FROM visits WHERE {} GROUP BY YEAR(day)"
+    assert ask(years.format("YEAR(day) BETWEEN 2025 AND 2026")).public_keys == 2
+    assert ask(years.format("YEAR(day) = 2025")).public_keys == 1
+    assert ask(years.format("MONTH(day) = 1")).public_keys == 3  # which says nothing about the years
+    assert ask("SELECT day, COUNT(*) FROM visits WHERE YEAR(day) < 2025 GROUP BY day").public_keys == 366
+
+
 def test_too_many_public_keys_are_refused_and_coarser_ones_are_not() -> None:
     with pytest.raises(TooManyKeys, match="coarser"):
         ask("SELECT seen, COUNT(*) FROM visits GROUP BY seen")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from random import Random
 
 import pytest
 
 from binding import ask, below, held, nodes
+from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.plans import random_most, random_query
+from dalenius.engines.conformance.worlds import world
 from dalenius.errors import QueryRefused
 from dalenius.query.binding.binder import bind
 from dalenius.query.expressions import Call, Column, Expression
@@ -16,16 +18,14 @@ from dalenius.query.plan.figures import hull
 from dalenius.query.plan.relations import Distinct, Filter, Group, Join, Project, Relation, Scan, Union, UnitFilter
 from dalenius.query.questions import Question
 from dalenius.query.types import Choice, Domain, Identifier
-from plans import random_most, random_query
-from worlds import world
 
 SEEDS = 400
 
 
 def questions(count: int) -> Iterator[Question]:
     for seed in range(count):
-        random, here = Random(f"bound {seed}"), world(seed % 4)
-        query, most = random_query(here, random), random_most(random)
+        draws, here = Draws(f"bound {seed}"), world(seed % 4)
+        query, most = random_query(here, draws), random_most(draws)
         try:
             yield bind(query, here.tables, most=most)
         except QueryRefused:

@@ -8,6 +8,7 @@ import pytest
 
 from binding import ask
 from dalenius.query.blocks import Held, Partition, block_of, both, either, held
+from dalenius.query.expressions import Schema
 from dalenius.query.plan.relations import Bound, Clamp, Filter, Relation, Scan
 from dalenius.query.types import Code
 
@@ -132,7 +133,9 @@ def test_a_clamped_column_is_not_followed_and_a_bound_changes_nothing() -> None:
 
 def test_a_node_without_a_case_may_hold_rows_of_anybody() -> None:
     class New(Relation):
-        pass
+        @property
+        def schema(self) -> Schema:
+            return {}
 
     assert held(New(), CITY) == Held()
 

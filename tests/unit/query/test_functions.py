@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from dalenius.engines.conformance.edges import COLUMNS, WIDEST, column, edge_rows, holds
+from dalenius.engines.conformance.expressions import random_expressions, tried
 from dalenius.errors import InvalidParameter, QueryRefused, UnknownName
 from dalenius.query.calendar import DAY, FIRST_DAY, LAST_DAY, Grain, first_of_months
 from dalenius.query.expressions import Call, Column, Expression, Literal
@@ -30,7 +32,6 @@ from dalenius.query.types import (
     Text,
     Timestamp,
 )
-from scalars import COLUMNS, WIDEST, column, edge_rows, holds, random_expressions, tried
 
 NAMES = [
     "add",
@@ -260,6 +261,7 @@ def test_a_year_begins_on_its_first_day() -> None:
         ("bin", (AGE, COST), "must be a constant"),
         ("bin", (AGE, literal(None)), "must be a constant"),
         ("like", (CITY, ICD), "must be a constant"),
+        ("like", (ICD, literal("_%" * 50 + "_")), "at most 100 characters"),
         ("date_trunc", (CITY, DAY_OF_VISIT), "must be a constant"),
         ("date_trunc", (literal("century"), DAY_OF_VISIT), "year"),
         ("less", (DAY_OF_VISIT, literal("yesterday")), "do not fit together"),

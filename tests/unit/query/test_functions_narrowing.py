@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 
 import pytest
 
+from dalenius.engines.conformance.edges import COLUMNS, column, edge_rows, holds
+from dalenius.engines.conformance.expressions import random_expressions
+from dalenius.query.calendar import day_number, moment_number
 from dalenius.query.expressions import Column, Expression, Schema
 from dalenius.query.functions import narrowing
 from dalenius.query.functions.evaluation import evaluate
 from dalenius.query.functions.functions import call, literal, narrow
-from dalenius.query.types import Bool, Choice, Domain, Identifier, Int, Number, Text
-from scalars import COLUMNS, column, edge_rows, holds, random_expressions
+from dalenius.query.types import Bool, Choice, Date, Days, Domain, Identifier, Int, Moments, Number, Text, Timestamp
 
 SCHEMA: Schema = {
     "age": Int(0, 120, nullable=True),
@@ -20,8 +23,11 @@ SCHEMA: Schema = {
     "icd": Text(True),
     "old": Bool(True),
     "unit": Identifier(False, "patients"),
+    "day": Date("2018-03-01", "2024-05-31", nullable=True),
+    "at": Timestamp("2018-03-01", "2024-05-31"),
 }
 AGE, LOW, CITY, ICD, OLD = (Column(SCHEMA[name], name) for name in ("age", "low", "city", "icd", "old"))
+YEAR, YEAR_AT = (call("year", Column(SCHEMA[name], name)) for name in ("day", "at"))
 
 
 def less(x: Expression, value: object) -> Expression:
@@ -30,6 +36,14 @@ def less(x: Expression, value: object) -> Expression:
 
 def equal(x: Expression, value: object) -> Expression:
     return call("equal", x, literal(value))
+
+
+def days(first: str, last: str) -> dict[str, Domain]:
+    return {"day": Days(False, day_number(dt.date.fromisoformat(first)), day_number(dt.date.fromisoformat(last)))}
+
+
+def moments(first: str, last: str) -> dict[str, Domain]:
+    return {"at": Moments(False, *(moment_number(dt.datetime.fromisoformat(each)) for each in (first, last)))}
 
 
 CASES: list[tuple[Expression, dict[str, Domain]]] = [
@@ -70,6 +84,21 @@ CASES: list[tuple[Expression, dict[str, Domain]]] = [
     (call("less", call("add", AGE, literal(1)), literal(10)), {"age": Number(False, 0, 120)}),
     (call("equal", call("coalesce", AGE, LOW), literal(1)), {}),
     (call("like", ICD, literal("a%")), {"icd": Text(False)}),
+    (call("between", YEAR, literal(2019), literal(2021)), days("2019-01-01", "2021-12-31")),
+    (equal(YEAR, 2020), days("2020-01-01", "2020-12-31")),
+    (less(YEAR, 2020), days("2018-03-01", "2019-12-31")),
+    (less(YEAR, 2019.5), days("2018-03-01", "2019-12-31")),
+    (call("greater", literal(2020), YEAR), days("2018-03-01", "2019-12-31")),
+    (call("greater_equal", YEAR, literal(2024)), days("2024-01-01", "2024-05-31")),
+    (call("in", YEAR, literal(2022), literal(2020)), days("2020-01-01", "2022-12-31")),
+    (call("or", equal(YEAR, 2019), equal(YEAR, 2021)), days("2019-01-01", "2021-12-31")),
+    (call("greater", YEAR, literal(-5)), days("2018-03-01", "2024-05-31")),
+    (less(YEAR, 99_999), days("2018-03-01", "2024-05-31")),
+    (equal(YEAR, 1000), days("2018-03-01", "2024-05-31")),  # never true; NULL is gone
+    (call("not_equal", YEAR, literal(2020)), days("2018-03-01", "2024-05-31")),
+    (equal(call("month", Column(SCHEMA["day"], "day")), 3), days("2018-03-01", "2024-05-31")),
+    (equal(YEAR_AT, 2019), moments("2019-01-01", "2019-12-31T23:59:59.999999")),
+    (call("greater", YEAR_AT, literal(2023)), moments("2024-01-01", "2024-05-31")),
 ]
 
 
@@ -90,6 +119,11 @@ def conditions(count: int, seed: int) -> list[Expression]:
                     found.append(call(relation, literal(code), column(name)))
                 except Exception:
                     continue
+    for name in ("d.any", "d.now", "m.any", "m.now"):
+        for year in (-1, 0, 1, 2, 1969, 1970, 2019, 2020, 2023.5, 2024, 9998, 9999, 10_000):
+            for relation in ("equal", "less", "less_equal", "greater", "greater_equal", "in"):
+                found.append(call(relation, call("year", column(name)), literal(year)))
+            found.append(call("between", call("year", column(name)), literal(year), literal(year + 1)))
     joined = [call(generator.choice(("and", "or")), *generator.sample(found, 2)) for _ in range(count)]
     return found + joined + [call("and", *generator.sample(joined, 2)) for _ in range(count // 2)]
 
@@ -125,6 +159,12 @@ def test_a_bound_that_is_one_too_tight_is_noticed(monkeypatch: pytest.MonkeyPatc
         honest(self, name, low, None if high is None else high - 1)
 
     monkeypatch.setattr(narrowing._Facts, "_range", tighter)
+    assert lies(conditions(400, 3)) > 0
+
+
+def test_a_year_that_begins_a_day_late_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = narrowing._first_day
+    monkeypatch.setattr(narrowing, "_first_day", lambda year: honest(year) + 1)
     assert lies(conditions(400, 3)) > 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 import pytest
@@ -146,10 +147,17 @@ def test_too_little_for_one_unit_a_measurement_is_refused() -> None:
 @pytest.mark.textbook("S18.13")
 def test_explain_tells_unit_stability_clamp_mechanism_theorem_and_loss() -> None:
     text = at(QUESTIONS[1]).explain(lambda step: "SELECT 1")
-    words = ("Trust: whoever runs", "patient_id", "stability 1", "clamp", "bound: at most 20 rows", "S4.6", "rho")
+    words = ("Trust: whoever runs", "patient_id", "stability 1", "clamp", "bound: at most 20 rows", "Theorem 4", "rho")
     for word in words:
         assert word in text
     assert "SELECT 1" in text
+
+
+@pytest.mark.parametrize("sql", [*QUESTIONS, *UNKNOWN_KEYS])
+def test_explain_cites_papers_and_no_rows_of_a_table_that_is_not_at_hand(sql: str) -> None:
+    text = at(sql).explain(lambda step: "SELECT 1")
+    assert "see its docstring" not in text
+    assert not re.search(r"\bS\d+\.\d+|the notes", text)
 
 
 def test_expected_errors_shrink_as_the_price_grows() -> None:

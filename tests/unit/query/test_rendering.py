@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from fractions import Fraction
-from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.plans import random_query
+from dalenius.engines.conformance.worlds import world
 from dalenius.errors import NotUnderstood, QueryRefused
 from dalenius.query.frames.aggregates import count, mean
 from dalenius.query.frames.formulas import Formula, apply, col, lit, when
@@ -21,9 +23,7 @@ from dalenius.query.sql.reader import read
 from dalenius.query.syntax import rendering
 from dalenius.query.syntax.rendering import RESERVED, query_text, text
 from dalenius.query.syntax.syntax import Apply, Constant, Item, Name, Query, Select, TableName
-from plans import random_query
 from sql_mutations import mutations, statements
-from worlds import world
 
 visits, patients, cities = Frame("visits"), Frame("patients"), Frame("cities")
 a, b, c = col("a"), col("b"), col("c")
@@ -40,7 +40,7 @@ def test_an_accepted_text_reads_back_from_its_rendering(written: str) -> None:
 
 def test_generated_questions_read_back() -> None:
     for seed in range(300):
-        query = random_query(world(seed % 8), Random(f"rendering {seed}"))
+        query = random_query(world(seed % 8), Draws(f"rendering {seed}"))
         assert reads_back(query) or _signed_constants(query), query_text(query)
 
 

@@ -96,6 +96,16 @@ def test_every_route_lets_in_the_roles_of_the_table_and_no_others(
         assert status == (401 if role is None else 403)
 
 
+@pytest.mark.parametrize("role", [None, *ROLES])
+def test_a_request_with_two_ends_is_refused_whoever_sends_it(
+    clients: dict[str | None, httpx.Client], role: str | None
+) -> None:
+    for headers, refused in (({"Transfer-Encoding": "chunked", "Content-Length": "60"}, True), ({}, False)):
+        reply = clients[role].post("/v1/run", json=COUNT, headers=headers)
+        assert (reply.headers.get("connection") == "close") is refused
+        assert (reply.status_code == 400) is refused
+
+
 def test_the_table_says_what_was_decided_and_nobody_may_by_default() -> None:
     assert {route.name for route in ROUTES} == ALLOWED.keys()
     for route in ROUTES:
@@ -105,7 +115,7 @@ def test_the_table_says_what_was_decided_and_nobody_may_by_default() -> None:
 
 
 def test_the_application_has_the_routes_of_the_table_and_no_others(served: Served) -> None:
-    app = served.app._app  # type: ignore[attr-defined]
+    app = served.app._app._app  # type: ignore[attr-defined]
     found = {(method, route.path) for route in app.routes if hasattr(route, "methods") for method in route.methods}
     mounted = [route for route in app.routes if not hasattr(route, "methods")]
     found |= {(method, "/admin/v1" + each.path) for part in mounted for each in part.routes for method in each.methods}

@@ -17,12 +17,12 @@ from clinics import add_visits, clinic, visits
 from dalenius.curator import door, shelf
 from dalenius.curator.databases import Database
 from dalenius.curator.log import OWNER_LOG, keep, keep_lost
-from dalenius.errors import InvalidParameter, WorkStopped
+from dalenius.errors import InvalidParameter, TooManyKeys, WorkStopped
 from dalenius.server.asks import Desk
 from dalenius.server.faults import LEDGER_REFUSED, Faulted
 from dalenius.server.grid import Grid
 from dalenius.server.worker import _reply
-from servers import COUNT
+from servers import COUNT, QUICK
 
 
 def stored_after(db: Database, grid: Grid) -> float:
@@ -40,6 +40,30 @@ def test_an_answer_enters_the_ledger_at_a_point_of_the_grid() -> None:
 def test_the_test_above_notices_an_answer_off_the_grid() -> None:
     with clinic() as db:
         assert stored_after(db, Grid(step=0.001)) < 0.3
+
+
+@pytest.mark.parametrize("what", ["price", "explain", "expected_error", "rehearse", "run"])
+def test_an_answer_that_would_fill_the_ledger_is_refused_and_nothing_is_charged(what: str) -> None:
+    """Keys times columns are counted, NULL is a city too, and a histogram has 121 counts."""
+    for sql, shown in (
+        ("SELECT age, city, COUNT(*) AS n FROM visits GROUP BY age, city", 121 * 4 * 3),
+        ("SELECT city, HISTOGRAM(age) AS a, HISTOGRAM(age) AS b FROM visits GROUP BY city", 4 * (1 + 2 * 121)),
+    ):
+        given = {"sql": sql, "epsilon": "0.00001"}
+        with clinic() as db:
+            before = db._curator.ledger.last()
+            with pytest.raises(TooManyKeys, match=rf"{shown:,} values .*nothing was read or spent"):
+                Desk(db, QUICK, values=shown - 1).do(what, "owner", "owner", given)
+            assert db._curator.ledger.last() == before
+            Desk(db, QUICK, values=shown).do(what, "owner", "owner", given)
+
+
+def test_what_a_limit_leaves_out_fills_no_ledger() -> None:
+    with clinic() as db:
+        sql = "SELECT age, COUNT(*) AS n FROM visits GROUP BY age ORDER BY age LIMIT 10"
+        Desk(db, QUICK, values=20).do("run", "owner", "owner", {"sql": sql, "epsilon": "0.1"})
+        with pytest.raises(TooManyKeys):
+            Desk(db, QUICK, values=19).do("run", "owner", "owner", {"sql": sql, "epsilon": "0.1"})
 
 
 def failed_after(db: Database, grid: Grid, monkeypatch: pytest.MonkeyPatch) -> float:

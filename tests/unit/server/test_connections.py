@@ -6,15 +6,16 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
 import pytest
 import uvicorn
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dalenius.server.connections import Connection
+from dalenius.server.framing import Framed
 from dalenius.server.limits import Limits
 
 HALF = b"GET /v1/hea"
@@ -33,7 +34,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @asynccontextmanager
-async def listening(**chosen: Any) -> AsyncIterator[int]:
+async def listening(app: ASGIApp = app, **chosen: Any) -> AsyncIterator[int]:
     """A server in this process, and its port."""
     limits = Limits(**{"head_seconds": 0.3, "sending_seconds": 0.3, **chosen})
     options: Any = {"http": partial(Connection, limits=limits)}
@@ -108,6 +109,28 @@ def test_whoever_owes_a_request_is_not_waited_for_however_many_bytes_trickle_in(
 
 def test_the_test_above_notices_a_connection_that_stays() -> None:
     assert run(kept_open(BODY, 30)) > 1.1
+
+
+async def said_after_two_ends(app: ASGIApp) -> bytes:
+    """All that comes back for a request that ends in two ways, and one more behind it on the same connection."""
+    twice = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    async with listening(app) as port:
+        caller = await Caller.at(port, twice)
+        with suppress(ConnectionError):
+            await caller.say(WHOLE)
+        said = await caller.reader.read()
+        caller.writer.close()
+        return said
+
+
+def test_a_request_with_two_ends_is_refused_and_the_last_of_its_connection() -> None:
+    said = run(said_after_two_ends(Framed(app)))
+    assert said.startswith(b"HTTP/1.1 400 ")
+    assert said.count(b"HTTP/1.1 ") == 1
+
+
+def test_the_test_above_notices_a_connection_that_goes_on() -> None:
+    assert run(said_after_two_ends(app)).count(b"HTTP/1.1 200 ") == 2
 
 
 def test_a_question_under_way_is_waited_for_and_its_connection_serves_the_next() -> None:

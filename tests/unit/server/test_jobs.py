@@ -123,14 +123,27 @@ def test_a_key_finds_its_job_again_unless_that_was_refused(served: Served, outco
         if outcome in ("stopped", "refused"):
             raise WorkStopped if outcome == "stopped" else InvalidParameter("share", "1", allowed="less")
 
-    def begun() -> str:
-        return str(ana.post("/v1/jobs", json=question, headers={"Idempotency-Key": "k"}).json()["job"])
+    def begun() -> dict[str, object]:
+        return dict(ana.post("/v1/jobs", json=question, headers={"Idempotency-Key": "k"}).json())
 
-    first = begun()
+    first = begun()["job"]
     if outcome != "running":
         until(lambda: ana.get(f"/v1/jobs/{first}").json()["state"] != "running")
-    assert (begun() == first) == (outcome != "refused")
+    again = begun()
+    assert (again["job"] == first) == (outcome != "refused")
+    assert again["state"] == ("running" if outcome == "refused" else outcome)
     gate.set()
+
+
+def test_a_key_of_a_job_that_somebody_stopped_says_that_it_was_stopped(served: Served) -> None:
+    gate = threading.Event()
+    served.long_workers.before = lambda task: gate.wait(10)
+    ana, key = served.of("ana"), {"Idempotency-Key": "k"}
+    first = ana.post("/v1/jobs", json=COUNT, headers=key).json()
+    assert first["state"] == "running"
+    stopped = ana.delete(f"/v1/jobs/{first['job']}").json()
+    gate.set()
+    assert ana.post("/v1/jobs", json=COUNT, headers=key).json() == stopped
 
 
 def test_a_job_that_is_not_there_points_to_what_was_bought(served: Served) -> None:

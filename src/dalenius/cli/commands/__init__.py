@@ -11,7 +11,7 @@ __getattr__, __dir__ = names(
         "add_table": "importing",
         "ask": "questions",
         "card": "registries",
-        "check": "ledgers",
+        "check": "checks",
         "completion": "completing",
         "cost": "questions",
         "demo": "showing",

@@ -58,13 +58,9 @@ def _meant(budget: Budget, chosen: argparse.Namespace, terminal: Terminal) -> bo
     """Whether a budget that promises little is meant, since it never changes."""
     doubts = [f"epsilon = {shown(budget.epsilon)} is above {LARGE_EPSILON}"] if budget.epsilon > LARGE_EPSILON else []
     doubts += [f"delta = {shown(budget.delta)} is above {shown(LARGE_DELTA)}"] if budget.delta > LARGE_DELTA else []
-    if not doubts or chosen.yes:
-        return True
-    terminal.tell(f"dalenius: {' and '.join(doubts)}: such a budget promises little, and it never changes.")
-    if terminal.talks and terminal.agreed("Is it meant?"):
-        return True
-    terminal.tell("dalenius: nothing was made; choose a smaller one, or say --yes.")
-    return False
+    if doubts and not chosen.yes:
+        terminal.tell(f"dalenius: {' and '.join(doubts)}: such a budget promises little, and it never changes.")
+    return not doubts or terminal.confirmed("Is it meant?", yes=chosen.yes)
 
 
 def _budget(chosen: argparse.Namespace) -> Budget | None:

@@ -12,11 +12,12 @@ from dalenius.cli.exits import FINE, REFUSED
 from dalenius.cli.proposals.bounds import Estimate, estimated
 from dalenius.cli.proposals.comments import remark
 from dalenius.cli.proposals.drafts import drafted, require_alike
-from dalenius.cli.proposals.schemas import Field, fields
+from dalenius.cli.proposals.schemas import Field, fields, fields_elsewhere
 from dalenius.cli.sessions import opened
 from dalenius.cli.terminal import Terminal
 from dalenius.curator.databases import Database
 from dalenius.curator.folder.declarations import TYPES, number, unfilled
+from dalenius.engines.addresses import staying
 from dalenius.errors import InvalidParameter
 from dalenius.query.tables import Most
 
@@ -47,28 +48,48 @@ def add_table(chosen: argparse.Namespace, terminal: Terminal) -> int:
             require_alike(chosen, db.catalog)
             _import(db, chosen, terminal)
             return FINE
-        found = fields(chosen.table, Path(chosen.file))
+        found = _fields(db, chosen)
         facts, estimate = drafted(chosen, found), None
         if chosen.suggest_bounds:
             estimate = _estimated(db, chosen, facts, lambda offer: _offered(offer, chosen, terminal))
             if estimate is None:
                 return REFUSED
-        db.draft_table(chosen.table, **facts)
+        db.draft_table(chosen.table, source=chosen.file if _stays(chosen) else None, **facts)
     if estimate is not None:
         remark(Path(chosen.folder), chosen.table, _remarks(estimate))
     _tell(chosen, found, facts, estimate, terminal)
     return FINE
 
 
+def _stays(chosen: argparse.Namespace) -> bool:
+    """Whether the rows are in no file, but in a table that stays where it is."""
+    return chosen.file is not None and staying(chosen.file) is not None
+
+
+def _source(chosen: argparse.Namespace) -> str | Path | None:
+    return chosen.file if chosen.file is None or _stays(chosen) else Path(chosen.file)
+
+
+def _fields(db: Database, chosen: argparse.Namespace) -> list[Field]:
+    if not _stays(chosen):
+        return fields(chosen.table, Path(chosen.file))
+    if chosen.nulls:
+        raise InvalidParameter("--nulls", chosen.nulls, allowed="left out: a database has a NULL of its own")
+    return fields_elsewhere(db.source_columns(chosen.file))
+
+
 def _import(db: Database, chosen: argparse.Namespace, terminal: Terminal) -> None:
     with terminal.progress("importing") as progress:
         if progress is not None:
             progress("")
-        db.update_table(chosen.table, Path(chosen.file))
-    version = db.catalog.table(chosen.table).version
+        db.update_table(chosen.table, _source(chosen))
+    for known in db.remarks(chosen.table):
+        terminal.tell(f"dalenius: {known}.")
+    table = db.catalog.table(chosen.table)
+    version, tense = table.version, ("were", "became") if table.place is None else ("are", "become")
     said = (
-        f"{chosen.table} can be asked about now: version {version}. Values outside their bounds were moved to the "
-        "nearest one, and values that are not listed in a Category became NULL."
+        f"{chosen.table} can be asked about now: version {version}. Values outside their bounds {tense[0]} moved to "
+        f"the nearest one, and values that are not listed in a Category {tense[1]} NULL."
     )
     facts = {"table": chosen.table, "imported": True, "version": version, "missing": []}
     terminal.report(facts, said, as_json=chosen.json)
@@ -93,7 +114,7 @@ def _estimated(
     estimate = estimated(
         db,
         chosen.table,
-        Path(chosen.file),
+        chosen.file if _stays(chosen) else Path(chosen.file),
         columns=numbers,
         epsilon=chosen.epsilon,
         agreed=agreed,
@@ -152,7 +173,9 @@ def _tell(
         terminal.show(f"Left out, because no type can hold them: {', '.join(left_out)}")
     if estimate is not None:
         terminal.show("\n".join(_bounds_told(estimate)))
-    terminal.show(f"Then import the rows: dalenius update-table {chosen.folder} {chosen.table} {chosen.file}")
+    file = "" if _stays(chosen) else f" {chosen.file}"  # an address may hold a password, and catalog.toml has it
+    then = "let it be asked" if _stays(chosen) else "import the rows"
+    terminal.show(f"Then {then}: dalenius update-table {chosen.folder} {chosen.table}{file}")
 
 
 def _charged(estimate: Estimate | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`dalenius ledger` and `dalenius check ledger`."""
+"""`dalenius ledger`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _parts(path: str) -> Iterator[Parts]:
 
 def ledger(chosen: argparse.Namespace, terminal: Terminal) -> int:
     """Show, verify or reconcile a ledger."""
-    actions = dict(zip(ACTIONS, (show, _verify, _reconcile, _entries), strict=True))
+    actions = dict(zip(ACTIONS, (show, verify, _reconcile, _entries), strict=True))
     if chosen.action not in actions and chosen.folder in actions:
         chosen.folder, chosen.action = chosen.action, chosen.folder
     if chosen.action not in actions:
@@ -57,15 +57,11 @@ def ledger(chosen: argparse.Namespace, terminal: Terminal) -> int:
     return actions[chosen.action](chosen, terminal)
 
 
-def check(chosen: argparse.Namespace, terminal: Terminal) -> int:
-    """The checks of the database itself."""
-    return _verify(chosen, terminal)
-
-
 # ---- verify and reconcile
 
 
-def _verify(chosen: argparse.Namespace, terminal: Terminal) -> int:
+def verify(chosen: argparse.Namespace, terminal: Terminal) -> int:
+    """Recompute a ledger; exit code 5 if something is wrong."""
     try:
         with _parts(chosen.folder) as parts:
             findings = examined(parts.store)
@@ -115,9 +111,8 @@ def _found_text(findings: Findings | None, problems: list[str]) -> str:
 def _reconcile(chosen: argparse.Namespace, terminal: Terminal) -> int:
     if not chosen.yes:
         terminal.tell(_WARNING)
-        if not terminal.talks or not terminal.agreed("Go on with this copy?"):
-            terminal.tell("dalenius: not reconciled; say --yes where nobody can be asked.")
-            return REFUSED
+    if not terminal.confirmed("Go on with this copy?", yes=chosen.yes):
+        return REFUSED
     with _parts(chosen.folder) as parts:
         done = reconcile(parts.store, parts.mark, parts.name)
     raised = [

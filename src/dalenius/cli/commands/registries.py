@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dalenius.cli.commands.questions import answer_facts
-from dalenius.cli.sessions import asking, is_url, opened
+from dalenius.cli.sessions import asking, is_url, opened, published
 from dalenius.cli.terminal import Terminal
 from dalenius.curator.curator import balance
 from dalenius.curator.names import percent
@@ -19,8 +19,7 @@ from dalenius.privacy.numbers import shown
 
 def registry(chosen: argparse.Namespace, terminal: Terminal) -> None:
     """What each population is used for, and how much of it is spent."""
-    with asking(chosen) as session:
-        found = session.registry()
+    found = published(chosen)
     if chosen.html is not None:
         Path(chosen.html).write_text(found.to_html(), encoding="utf-8")
         terminal.tell(f"dalenius: the page is in {chosen.html}.")

@@ -8,7 +8,10 @@ from dalenius.cli.options.shared import Commands, as_json, asker, command, folde
 
 _FILL_IN = """Only the names and types in the file's header are read, never a value. Bounds, steps and categories are
 written into catalog.toml as question marks, and so are the types of a CSV file, which has none; the table cannot be
-asked, and no row is imported, until the owner has filled them in and runs update-table (or the same command again)."""
+asked, and no row is imported, until the owner has filled them in and runs update-table (or the same command again).
+A table of PostgreSQL (postgresql://reader@host/clinic#schema.table) or Spark (spark#events, local[2]#/data/events)
+stays where it is, and questions run there. A password in the address goes into secrets.toml; since others on this
+machine may see what is typed, rather leave it out, and let a ~/.pgpass file have it."""
 
 
 def add(commands: Commands) -> None:
@@ -21,19 +24,27 @@ def add(commands: Commands) -> None:
     )
     folder(made)
     made.add_argument("table", metavar="NAME", help="the table")
-    made.add_argument("file", metavar="FILE", help="a Parquet or CSV file with the new rows")
+    made.add_argument(
+        "file", metavar="FILE", nargs="?",
+        help="a Parquet or CSV file with the new rows, or a place such as postgresql://...#schema.table where they "
+        "stay; left out, a table that stays elsewhere is looked at anew",
+    )  # fmt: skip
     as_json(made)
     made = command(
         commands, "remove-table", "remove_table", help="take a table out of the catalog and grants, and drop its rows"
     )
     folder(made)
     made.add_argument("table", metavar="NAME", help="the table")
-    made.add_argument("--yes", action="store_true", help="do not ask first")
+    _yes(made)
     as_json(made)
     _partition(commands)
     made = command(commands, "tables", "tables", help="list tables and columns, and what is left of the budget")
     asker(made)
     as_json(made)
+
+
+def _yes(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--yes", action="store_true", help="do not ask first; needed where nobody can be asked")
 
 
 def _partition(commands: Commands) -> None:
@@ -44,7 +55,7 @@ def _partition(commands: Commands) -> None:
     folder(made)
     made.add_argument("column", metavar="TABLE.COLUMN", help="the column, such as visits.region")
     made.add_argument("values", metavar="VALUE", nargs="+", help="the values that are blocks")
-    made.add_argument("--yes", action="store_true", help="do not ask first")
+    _yes(made)
     as_json(made)
 
 
@@ -107,7 +118,10 @@ def _add_table(commands: Commands) -> None:
     )
     folder(made)
     made.add_argument("table", metavar="NAME", help="a name for the table")
-    made.add_argument("file", metavar="FILE", help="a Parquet or CSV file (.parquet, .csv, .csv.gz, .tsv)")
+    made.add_argument(
+        "file", metavar="FILE",
+        help="a Parquet or CSV file (.parquet, .csv, .csv.gz, .tsv), or a place such as postgresql://...#schema.table",
+    )  # fmt: skip
     made.add_argument("--population", metavar="NAME", help="the people that the table is about")
     made.add_argument("--unit", metavar="COLUMN", help="the column that says whose row it is, or a path to one")
     made.add_argument("--most-rows", metavar="N", type=int, help="of one unit, at most so many rows enter each group")
@@ -133,5 +147,7 @@ def _add_table(commands: Commands) -> None:
         help="estimate bounds of the number columns privately; this is charged to the population",
     )
     made.add_argument("--epsilon", metavar="E", help="what the estimate of bounds may cost in all")
-    made.add_argument("--yes", action="store_true", help="estimate bounds without showing the price and waiting first")
+    made.add_argument(
+        "--yes", action="store_true", help="estimate bounds without asking first; needed where nobody can be asked"
+    )
     as_json(made)

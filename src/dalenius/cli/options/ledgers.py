@@ -32,16 +32,34 @@ entries    every entry""",
         default="show",
         help=f"{', '.join(ACTIONS)} (default: show); it may also stand before the folder",
     )
-    made.add_argument("--yes", action="store_true", help="reconcile without asking first")
+    made.add_argument(
+        "--yes", action="store_true", help="reconcile without asking first; needed where nobody can be asked"
+    )
     as_json(made)
     _check(commands)
     _registry(commands)
 
 
 def _check(commands: Commands) -> None:
-    made = command(commands, "check", "check", help="check the database itself; exit code 5 if something is wrong")
-    made.add_argument("what", choices=("ledger",), help="the chain and every balance, recomputed independently")
-    folder(made)
+    made = command(
+        commands, "check", "check", help="check the database itself, or an engine; exit code 5 if something is wrong",
+        more="""ledger  FOLDER: the chain and every balance, recomputed independently
+engine  URL: whether PostgreSQL (postgresql://user@host/database) or Spark (spark, local[2], spark://host:port,
+        sc://host:port) computes what is defined, on made-up rows; without a URL, whether DuckDB does. It writes
+        nothing but temporary tables, and looks at no other.""",
+    )  # fmt: skip
+    made.add_argument("what", choices=("ledger", "engine"), help="what to check")
+    made.add_argument(
+        "folder", metavar="FOLDER|URL", nargs="?", help="the folder of the ledger, or where the engine is"
+    )
+    made.add_argument(
+        "--expressions",
+        metavar="N",
+        type=int,
+        default=2_000,
+        help="generated expressions (default: 2000)",
+    )
+    made.add_argument("--plans", metavar="N", type=int, default=200, help="generated plans (default: 200)")
     as_json(made)
 
 

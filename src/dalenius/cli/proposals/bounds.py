@@ -40,7 +40,7 @@ class Estimate:
 def estimated(
     db: Database,
     table: str,
-    file: Path,
+    source: str | Path,
     *,
     columns: Mapping[str, str],
     epsilon: str,
@@ -54,7 +54,7 @@ def estimated(
     """Bounds of Int and Real columns, for `epsilon` in all; None if the price, which is free to see, is not agreed."""
     name = _unused(f"{table[:40]}_provisional", db.tables())
     wide = {column: _wide(kind) for column, kind in columns.items()}
-    db.add_table(name, file, population=population, unit=unit, most=most, columns=wide, rename=rename, nulls=nulls)
+    db.add_table(name, source, population=population, unit=unit, most=most, columns=wide, rename=rename, nulls=nulls)
     try:
         # One row of a unit is enough to see where its values lie, and keeps the noise as small as it can be.
         one = None if most is None else Most(rows=1, groups=1)

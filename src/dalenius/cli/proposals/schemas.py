@@ -1,4 +1,5 @@
-"""What the header of a file says about its columns: names, and types where it has them. No value is ever read."""
+"""What the header of a file, or the schema of a table that stays elsewhere, says about columns: names, and types where
+it has them. No value is ever read."""
 
 from __future__ import annotations
 
@@ -17,6 +18,15 @@ from dalenius.engines.duckdb.csv_files import header, is_csv
 from dalenius.errors import DataMismatch, InvalidParameter
 
 _LONGEST = 60
+_ELSEWHERE = {
+    "Bool": r"boolean",
+    "Int": r"(small|big|tiny)?int(eger)?",
+    "Real": r"numeric|decimal|real|float|double( precision)?",
+    "Date": r"date",
+    "Timestamp": r"timestamp.*",
+    "Text": r"text|string|(var)?char|character( varying)?|uuid|an enum",
+}
+"""Types of engines, without what stands in parentheses, by the types that hold them."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,19 @@ def fields(table: str, path: Path) -> list[Field]:
     _require_different(table, [name for name, _ in found])
     names = declarable([name for name, _ in found])
     return [Field(source, name, kind) for name, (source, kind) in zip(names, found, strict=True)]
+
+
+def fields_elsewhere(columns: Mapping[str, str]) -> list[Field]:
+    """The columns of a table that stays in an engine, by the engine's names of their types."""
+    return [
+        Field(source, name, _type_elsewhere(kind))
+        for name, (source, kind) in zip(declarable(columns), columns.items(), strict=True)
+    ]
+
+
+def _type_elsewhere(kind: str) -> str | None:
+    bare = re.sub(r"\(.*?\)", "", kind.lower()).strip()
+    return next((name for name, pattern in _ELSEWHERE.items() if re.fullmatch(pattern, bare)), None)
 
 
 def _schema(table: str, path: Path) -> pa.Schema:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import TypeAlias
 
 from dalenius.accounting.amounts import Amount
@@ -22,6 +23,7 @@ from dalenius.curator.curator import Asker, balance
 from dalenius.curator.ledger.accounts import Receipt
 from dalenius.curator.names import percent
 from dalenius.curator.replays import replays, require_due
+from dalenius.engines.several import told as shown_text
 from dalenius.errors import AccessDenied, BudgetExceeded, QueryRefused
 from dalenius.privacy.numbers import Number, positive, shown, whole
 from dalenius.query.estimates.expectations import ExpectedError
@@ -103,9 +105,7 @@ class Asked:
         self.question, self._asker, self.text = question, asker, _storable(text)
 
     def __repr__(self) -> str:
-        asked = " ".join(self.text.split()) or "a question"
-        short = asked if len(asked) <= _LONGEST else asked[: _LONGEST - 1] + "…"
-        return f"<{short}; not paid for: see .cost() and .run()>"
+        return unpaid(self.text)
 
     def cost(
         self,
@@ -148,7 +148,7 @@ class Asked:
         Without a price it is shown for one percent of the budget.
         """
         price = self._priced(Offer(epsilon, share).or_default(), weights)
-        return Derivation(self._derived(price))
+        return Derivation(self._derived(price, as_run=self._asker.analyst is None))
 
     def rehearse(
         self, *, epsilon: Number | None = None, share: Number | None = None, level: Number | None = None
@@ -251,10 +251,11 @@ class Asked:
         """What may still be charged for this question: of the one block that it is about, or of all."""
         return self._asker.left(population.name, block=self._asker.blocks(self.question).get(population.name, ""))
 
-    def _derived(self, price: Priced) -> str:
-        """The derivation, with what it means to be inside one block where the question is."""
-        lines = told(self._asker.blocks(self.question))
-        return "\n".join([*lines, price.explain(self._asker.curator.engine.spelled)])
+    def _derived(self, price: Priced, *, as_run: bool = False) -> str:
+        """The derivation, with what it means to be inside one block where the question is. What tables are called where
+        they stay is shown in the SQL `as_run`, which is for the owner and never stored with an answer."""
+        lines, engine = told(self._asker.blocks(self.question)), self._asker.curator.engine
+        return "\n".join([*lines, price.explain(engine.spelled if as_run else partial(shown_text, engine))])
 
     def _listed(self, share: Callable[[Population], Fraction]) -> str:
         inside = {name: f" (block {block})" for name, block in self._asker.blocks(self.question).items()}
@@ -294,6 +295,13 @@ class Asked:
             return whole(1, size=size)
         tables = self.question.relation.tables
         return tables[0].size if len(tables) == 1 and not self.question.keys else None
+
+
+def unpaid(text: str) -> str:
+    """How a question shows itself that was asked and not paid for."""
+    asked = " ".join(text.split()) or "a question"
+    short = asked if len(asked) <= _LONGEST else asked[: _LONGEST - 1] + "…"
+    return f"<{short}; not paid for: see .cost() and .run()>"
 
 
 def _storable(text: str) -> str:

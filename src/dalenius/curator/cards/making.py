@@ -31,7 +31,7 @@ from dalenius.query.types import Ranged
 
 TRUST_MODEL = TRUST.replace("Trust: whoever", "Trust model: central curator. Whoever")
 _ORDERS = tuple(1 + Fraction(step, 4) * 2**power for power in range(9) for step in (4, 5, 6, 7))
-_DELTA, _ROWS = re.compile(r"delta = (\d+(?:\.\d+)?)"), re.compile(r" \[S\d.*\]$")
+_DELTA = re.compile(r"delta = (\d+(?:\.\d+)?)")
 GROUPS = (2, 5, 10)
 """How many people together a card says something about."""
 
@@ -162,7 +162,7 @@ def _exact(value: Fraction) -> str:
 
 
 def _steps(priced: Priced) -> Iterator[Step]:
-    """The measurements. Theorems are named without their rows in docs/textbook.md, which say nothing to a reader."""
+    """The measurements."""
     for step in priced.steps:
         charged = "; ".join(f"{name}: {_told(amount)}" for name, amount in step.charge.items())
         part, mechanism = step.measurement, step.mechanism
@@ -170,7 +170,7 @@ def _steps(priced: Priced) -> Iterator[Step]:
             part.title,
             norms(part.sensitivity),
             mechanism_text(mechanism),
-            _ROWS.sub("", theorem(mechanism)),
+            theorem(mechanism),
             str(step.loss),
             charged,
         )
@@ -196,3 +196,8 @@ def _unprotected(question: Question) -> Iterator[str]:
             yield f"How many rows {table.name} has, about: the owner declared {table.size}."
         if table.protection and isinstance(table.protection.neighbours, Replace):
             yield f"How many units {table.protection.population} has: neighbours differ by replacing one."
+        if table.place:
+            yield (
+                f"That {table.name} stays in a database of its owner's: its rows may change at any time, and its "
+                "version does not tell which ones were read."
+            )

@@ -2,23 +2,23 @@
 
 - catalog.toml: what is declared; people read and edit it
 - ledger.sqlite: what was charged, answered and imported (or in PostgreSQL)
-- secrets.toml: where ledger and mark lie, if the owner chose other places
+- secrets.toml: where ledger and mark lie, if the owner chose other places, and passwords of places where tables stay
 - tables.duckdb: the imported rows
 - catalog.lock, import.lock, tables.wanted: locked while a process changes the catalog, imports, or wants the tables
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
 from dalenius.curator.catalog import Catalog
 from dalenius.curator.folder.catalog_file import CatalogFile
 from dalenius.curator.folder.files import PRIVATE_FOLDER, locked, make_folder
-from dalenius.curator.folder.places import LEDGER, Places, chosen, kept
+from dalenius.curator.folder.places import LEDGER, Places, chosen, keep_passwords, kept, password
 from dalenius.curator.folder.places import NAME as SECRETS
 from dalenius.curator.ledger.ledger import Ledger, new_name
 from dalenius.curator.ledger.marks import Mark
@@ -50,6 +50,15 @@ class Folder:
         """Nobody else imports meanwhile, in whatever process."""
         with locked(self.path / "import.lock", seconds=_IMPORT_SECONDS, what="imports rows"):
             yield
+
+    def password(self, address: str) -> str | None:
+        """The password or token of an address where tables stay."""
+        return password(self.path, address)
+
+    def keep_passwords(self, changed: Mapping[str, str | None]) -> None:
+        """Write such passwords into secrets.toml; None takes one out."""
+        with self.editing():
+            keep_passwords(self.path, changed)
 
     def read(self) -> Catalog:
         """What catalog.toml declares."""
@@ -116,7 +125,7 @@ def opened(path: Path, *, mark: str | Path | None = None) -> tuple[Folder, Ledge
     """A folder that is there, and its ledger, which is refused if it is not the one that was used last."""
     folder, places = found(path), kept(path)
     if mark is not None:
-        places = Places(places.ledger, chosen(ledger=None, mark=mark).mark)
+        places = replace(places, mark=chosen(ledger=None, mark=mark).mark)
     ledger = started(folder, places)
     if mark is not None:
         places.write(path)

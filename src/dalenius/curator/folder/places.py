@@ -1,13 +1,13 @@
-"""Where ledger and mark lie. A place may be a URL with a password: it stands in secrets.toml and is never shown."""
+"""Where ledger and mark lie, and the passwords of places where tables stay: secrets.toml, which is never shown."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import tomlkit
@@ -21,15 +21,22 @@ from dalenius.errors import DaleniusError, InvalidParameter, LedgerStopped, Miss
 NAME = "secrets.toml"
 LEDGER = "ledger.sqlite"
 _URLS = ("postgresql://", "postgres://")
-_HEADER = "# Where ledger and high-water mark of this database lie. Keep it to yourself: a URL may hold a password.\n\n"
+PASSWORDS = "passwords"
+_HEADER = """\
+# Where ledger and high-water mark of this database lie, and the passwords (or tokens) of places where its tables stay.
+# Keep it to yourself.
+
+"""
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the owner wants ledger and mark to lie; None is the usual place. Neither is ever printed."""
+    """Where the owner wants ledger and mark to lie; None is the usual place. `passwords` are those of addresses where
+    tables stay. None of it is ever printed."""
 
     ledger: str | None = field(default=None, repr=False)
     mark: str | None = field(default=None, repr=False)
+    passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def ledger_store(self, folder: Path) -> Store:
         """The ledger's store: in the folder, or where the owner said."""
@@ -52,6 +59,8 @@ class Places:
         for name, place in (("ledger", self.ledger), ("mark", self.mark)):
             if place is not None:
                 document[name] = place
+        if self.passwords:
+            document[PASSWORDS] = dict(self.passwords)
         replace_text(folder / NAME, _HEADER + tomlkit.dumps(document))
 
 
@@ -83,12 +92,30 @@ def kept(folder: Path) -> Places:
     path.chmod(PRIVATE_FILE)  # an editor may have opened it to others
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
-        require_names(found, ("ledger", "mark"))
-        if all(isinstance(place, str) for place in found.values()):
-            return Places(found.get("ledger"), found.get("mark"))
+        require_names(found, ("ledger", "mark", PASSWORDS))
+        passwords = found.pop(PASSWORDS, {})
+        if isinstance(passwords, dict) and all(
+            isinstance(text, str) for text in (*found.values(), *passwords.values())
+        ):
+            return Places(found.get("ledger"), found.get("mark"), passwords)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, InvalidParameter):
         pass  # what it says is not repeated here
-    raise InvalidParameter(NAME, "not readable", allowed='written in TOML, with "ledger" and "mark" as texts')
+    raise InvalidParameter(
+        NAME, "not readable", allowed='written in TOML, with "ledger", "mark" and the values of [passwords] as texts'
+    )
+
+
+def password(folder: Path, address: str) -> str | None:
+    """The password or token of an address, as secrets.toml has it now."""
+    return kept(folder).passwords.get(address)
+
+
+def keep_passwords(folder: Path, changed: Mapping[str, str | None]) -> None:
+    """Write passwords of addresses down; None takes one out."""
+    before = kept(folder)
+    wanted = {name: text for name, text in {**before.passwords, **changed}.items() if text is not None}
+    if wanted != dict(before.passwords):
+        replace(before, passwords=wanted).write(folder)
 
 
 def state_folder() -> Path:

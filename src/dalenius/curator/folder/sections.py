@@ -31,13 +31,14 @@ from dalenius.curator.folder.declarations import (
 from dalenius.curator.ledger.accounts import Rate
 from dalenius.curator.names import as_share, column_name, moment
 from dalenius.curator.units import PATH
+from dalenius.engines.addresses import staying
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import positive, whole
 from dalenius.query.tables import Most, Table, Unit, UnitColumn, Via
 
 SECTIONS = ("populations", "tables", "studies", "grants")
 _POPULATION = ("epsilon", "delta", "neighbours", "purpose", "retires", "partition")
-_TABLE = ("population", "unit", "most", "public", "size", "keys", "rename", "nulls", "columns")
+_TABLE = ("source", "population", "unit", "most", "public", "size", "keys", "rename", "nulls", "columns")
 _STUDY = ("population", "share", "reserve", "start", "end", "purpose")
 _GRANT = ("tables", "share", "shares", "study", "most_epsilon", "rate", "until", "pays_for_replays")
 
@@ -163,7 +164,27 @@ def _with_table(found: Catalog, name: str, facts: Plain) -> Catalog:
         keys=texts(keys=facts.get("keys", [])),
         rename=of(dict, rename=facts.get("rename", {})),
         nulls=texts(nulls=facts.get("nulls", [])),
+        place=_place(facts.get("source")),
     )
+
+
+def _place(written: object) -> tuple[str, str] | None:
+    """Where rows stay. A secret is refused here, and not repeated: this file is read by many."""
+    if written is None:
+        return None
+    found = staying(written) if isinstance(written, list) and all(isinstance(each, str) for each in written) else None
+    if found is None:
+        raise InvalidParameter(
+            "source", "something else", allowed='a list such as ["postgresql://reader@host/clinic", "public.visits"]'
+        )
+    if found.secret is not None:
+        raise InvalidParameter(
+            "source", "an address with a secret", allowed="written without its password or token",
+            hint="Put it into secrets.toml, by update_table(name, source) or by hand, and change it: it was readable.",
+        )  # fmt: skip
+    if list(found.place) != written:
+        raise InvalidParameter("source", "another form", allowed=f"written as {list(found.place)}")
+    return found.place
 
 
 def _unit(written: object) -> str | Unit | None:
@@ -260,6 +281,7 @@ def _partition_facts(declared: Catalog, parts: Partition) -> Plain:
 def _table_facts(declared: Catalog, table: Table) -> Plain:
     guard, reading = table.protection, declared.reading(table.name)
     return _stated(
+        source=table.place and [table.place.address, table.place.table],
         public=None if guard else True,
         population=guard and guard.population,
         unit=guard and _unit_facts(declared, guard.unit),

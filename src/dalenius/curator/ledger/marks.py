@@ -67,13 +67,18 @@ class Mark:
 
     @classmethod
     def in_file(cls, path: Path, ledger: str) -> Mark:
-        """A mark in a SQLite file of marks; any other file is refused before anything is written into it."""
+        """A mark in a SQLite file of marks; any other file is refused before anything is written into it. One that is
+        not there is made when the mark is first held."""
+        return Mark._in(path, ledger) if path.exists() else _Unmade(path, ledger)
+
+    @staticmethod
+    def _in(path: Path, ledger: str) -> Mark:
         store = SQLiteStore(path)
         try:
             with store.reading() as rows:
                 if not frozenset(rows.execute(DECLARED)) <= declared_by(*TABLES):
                     raise InvalidParameter("mark", "another file", allowed="a new file, or one with marks alone")
-            return cls(store, ledger)
+            return Mark(store, ledger)
         except BaseException:
             store.close()
             raise
@@ -86,6 +91,32 @@ class Mark:
 
     def close(self) -> None:
         self._store.close()
+
+
+class _Unmade(Mark):
+    """A mark in a file that is not there yet. A ledger that is refused before its mark is looked at leaves none."""
+
+    def __init__(self, path: Path, ledger: str) -> None:
+        self._path, self._ledger = path, ledger
+        self._made: Mark | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[Held]:
+        self._made = self._made or self._make()
+        with self._made.held() as held:
+            yield held
+
+    def _make(self) -> Mark:
+        try:
+            return self._in(self._path, self._ledger)
+        except OSError:  # what the system says names the place
+            raise InvalidParameter(
+                "mark", "out of reach", allowed="in a place that can be reached and written to"
+            ) from None
+
+    def close(self) -> None:
+        if self._made is not None:
+            self._made.close()
 
 
 class Held:

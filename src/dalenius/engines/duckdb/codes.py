@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import TypeAlias
 
-from dalenius.query.types import WIDEST, Bool, Days, Domain, Moments, Number, Ranged, Text
+from dalenius.query.types import LONGEST_KEPT, WIDEST, Bool, Choice, Days, Domain, Moments, Number, Ranged, Text
 
 _SIGNED = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 INTEGERS = frozenset(_SIGNED | {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"})
@@ -52,7 +52,8 @@ Chain: TypeAlias = "list[Callable[[str], str]]"
 def chain(domain: Domain, source: Source) -> Chain | None:
     """How a column becomes codes (texts stay texts), or None if a column of this type cannot hold the domain."""
     if isinstance(domain, Text):
-        return [text] if source.text else None
+        kept: Chain = [text] if isinstance(domain, Choice) else [text, _cut]
+        return kept if source.text else None
     if isinstance(domain, Bool):
         return [_read("BOOLEAN")] if source.written or source.kind == "BOOLEAN" else None
     if isinstance(domain, Number):
@@ -73,6 +74,10 @@ def unreadable(domain: Domain, source: Source) -> str | None:
 def text(column: str) -> str:
     """The text in the form in which keys are compared: NFC; NULL if it has a NUL character."""
     return f"CASE WHEN contains({column}::VARCHAR, chr(0)) THEN NULL ELSE nfc_normalize({column}::VARCHAR) END"
+
+
+def _cut(column: str) -> str:
+    return f"substring({column}, 1, {LONGEST_KEPT})"
 
 
 def _clamp(lower: int, upper: int) -> Callable[[str], str]:

@@ -1,7 +1,9 @@
 """The curator's DuckDB file: written only by imports, and otherwise open read-only behind a lock-down.
 
 The lock-down is a second wall. No text of an analyst reaches the engine; should one ever do, it finds a read-only file,
-no file system, no network, no extensions, no Python variables, and settings that cannot be changed.
+no file system, no network, no extensions, no Python variables, and settings that cannot be changed. What does not fit
+into memory is written as encrypted blocks to files without a name, which such a text cannot read or write either; see
+`spilling`.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import TypeAlias
 import duckdb
 import pyarrow as pa
 
+from dalenius.engines.duckdb.spilling import let_spill
 from dalenius.engines.duckdb.turns import Turn
 from dalenius.errors import WorkStopped
 from dalenius.process import identity
@@ -32,7 +35,7 @@ _CLOSED = {
     "allow_persistent_secrets": "false",
     "python_enable_replacements": "false",
     "python_scan_all_frames": "false",
-    "temp_file_encryption": "true",
+    "temp_directory": "",
 }
 _LOCK = (
     "SET enable_progress_bar = false",
@@ -42,6 +45,7 @@ _LOCK = (
     "SET lock_configuration = true",
 )
 
+_locking = threading.Lock()
 _TAKEN = ("Could not set lock", "different configuration")  # by another process, or elsewhere in this one
 
 TICK = 0.5
@@ -59,12 +63,14 @@ class TablesInUse(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a query may use. A query that needs more memory fails, since it may not write to disk; one that needs more
-    time is stopped."""
+    """What queries may use. Those of one process on one file share threads, memory and disk; what does not fit into
+    `memory` is written to disk, encrypted, and a query that needs more than `disk` fails. One that needs more `seconds`
+    is stopped."""
 
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     memory: str = "4GB"
     seconds: float = 3600
+    disk: str = "100GB"
 
 
 class File:
@@ -89,6 +95,7 @@ class File:
             self._forget_reader()
             connection = self._connected(self._config(), until=time.monotonic() + HANDOVER)
             try:
+                let_spill(connection, self._path.parent, self._limits.disk)
                 yield connection
             finally:
                 connection.close()
@@ -138,16 +145,22 @@ class File:
 
     def _locked(self) -> duckdb.DuckDBPyConnection:
         if self._reader is None:
-            more = {"access_mode": "READ_ONLY", "preserve_insertion_order": "false", "temp_directory": ""}
+            more = {"access_mode": "READ_ONLY", "preserve_insertion_order": "false"}
             reader = self._connected({**self._config(), **more}, until=time.monotonic() + HANDOVER)
-            if not _is_locked(reader):  # it is, where this process has the file open already
-                for statement in _LOCK:
-                    reader.execute(statement)
+            self._lock(reader)
             self._reader, self._opened = reader, self._opened + 1
             if self._turn:
                 told = (weakref.ref(self), self._opened)
                 threading.Thread(target=_hand_over, args=told, name="dalenius-handover", daemon=True).start()
         return self._reader
+
+    def _lock(self, reader: duckdb.DuckDBPyConnection) -> None:
+        with _locking:
+            if _is_locked(reader):  # it is, where this process has the file open already
+                return
+            let_spill(reader, self._path.parent, self._limits.disk)
+            for statement in _LOCK:
+                reader.execute(statement)
 
     def has_open(self, number: int) -> bool:
         """Whether the file is still open since it was opened for the `number`th time."""

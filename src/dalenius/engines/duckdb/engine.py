@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
+import pyarrow as pa
 
-from dalenius.engines.duckdb import blocks, csv_files, folders, passes, snapshots
+from dalenius.engines.duckdb import blocks, csv_files, folders, snapshots
 from dalenius.engines.duckdb.connection import File, Limits, TablesInUse, run
-from dalenius.engines.duckdb.results import cells
+from dalenius.engines.duckdb.dialect import DUCKDB
 from dalenius.engines.engine import AS_DECLARED, Divided, Reading
+from dalenius.engines.neighbours import neighbours
+from dalenius.engines.sql.passes import spelled
+from dalenius.engines.sql.results import cells
 from dalenius.errors import DataMismatch
 from dalenius.privacy.exact import Exact
-from dalenius.privacy.neighbours import Neighbours, require_same
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.process import identity
 from dalenius.query.cells import Cells
@@ -156,15 +159,18 @@ class DuckDBEngine:
 
     def spelled(self, step: Pass) -> str:
         """The SQL of a pass; it depends on public facts alone."""
-        return passes.spelled(step)
+        return spelled(step, DUCKDB)
 
     def run(
         self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None
     ) -> Exact[Cells]:
         """The result of a pass, sealed; stopped after `seconds`, or the engine's own limit."""
-        limit = self._limits.seconds if seconds is None else seconds
-        table = run(self._file, self.spelled(step), seconds=limit, log=self._log, tick=tick)
+        table = self.fetched(self.spelled(step), self._limits.seconds if seconds is None else seconds, tick)
         return Exact(cells(step, table), sensitivity=Sensitivity(), neighbours=neighbours(step))
+
+    def fetched(self, sql: str, seconds: float, tick: Callable[[float], object] | None) -> pa.Table:
+        """The result of a query, stopped after `seconds`."""
+        return run(self._file, sql, seconds=seconds, log=self._log, tick=tick)
 
     def close(self) -> None:
         """Close the file; a temporary folder is deleted."""
@@ -179,10 +185,3 @@ def _in_use(table: str) -> DataMismatch:
         problem="another process holds the tables open and does not let go",
         instead="Wait for the questions that run there, or close the database there, and try again.",
     )
-
-
-def neighbours(step: Pass) -> Neighbours:
-    """The one neighbour relation of the tables that a pass reads."""
-    found = {table.name: table.protection.neighbours for table in step.child.tables if table.protection}
-    require_same(**found)
-    return next(iter(found.values()))

@@ -8,15 +8,18 @@ plus its rank by bytes, so that grouping, hashing and ordering need no texts. It
 
 from __future__ import annotations
 
-from dalenius.engines.duckdb.expressions import quote
 from dalenius.query.plan.relations import UNIT
 from dalenius.query.tables import Table
-from dalenius.query.types import Domain, Ranged
 
 ROWS, TEXTS = "rows", "texts"
+
+
+def quote(name: str) -> str:
+    """A name of a column or table."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 OWNER = quote(UNIT)
-NARROW = 2**62
-"""Codes below this in size are stored as BIGINT, others as HUGEINT."""
 
 
 def rows_table(table: Table) -> str:
@@ -29,16 +32,6 @@ def texts_table(table: Table, index: int) -> str:
     return f"{TEXTS}.{quote(f'{table.name}@{table.version}@{index}')}"
 
 
-def text_number(code: str) -> str:
-    """The number of a coded text in the public hash."""
-    return f"({code} >> 32)"
-
-
-def text_rank(code: str) -> str:
-    """The place of a coded text among those of its column, ordered by their bytes."""
-    return f"({code} & 4294967295)"
-
-
 def stored(column: str) -> str:
     """The quoted name under which a declared column is stored."""
     return quote(f"column.{column}")
@@ -47,9 +40,3 @@ def stored(column: str) -> str:
 def stored_key(column: str) -> str:
     """The quoted name under which a key column is stored."""
     return quote(f"key.{column}")
-
-
-def width(domain: Domain) -> str:
-    """The type of a ranged domain's codes."""
-    assert isinstance(domain, Ranged)
-    return "BIGINT" if max(abs(domain.lower), abs(domain.upper)) < NARROW else "HUGEINT"

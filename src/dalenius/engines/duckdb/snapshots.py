@@ -20,11 +20,11 @@ import pyarrow as pa
 
 from dalenius.engines.duckdb import blocks
 from dalenius.engines.duckdb.codes import FLOATS, INTEGERS, Chain, Source, chain, text, unreadable
-from dalenius.engines.duckdb.expressions import quote
-from dalenius.engines.duckdb.hashes import folded, identity, mixed
-from dalenius.engines.duckdb.names import OWNER, ROWS, TEXTS, rows_table, stored, stored_key, texts_table, width
+from dalenius.engines.duckdb.dialect import DUCKDB
+from dalenius.engines.duckdb.names import OWNER, ROWS, TEXTS, quote, rows_table, stored, stored_key, texts_table
 from dalenius.engines.duckdb.sources import SOURCE, named, opened
 from dalenius.engines.engine import Reading
+from dalenius.engines.sql.hashes import folded, mixed
 from dalenius.errors import DataMismatch
 from dalenius.query.tables import EachRow, Table, UnitColumn, Via
 from dalenius.query.types import Choice, Domain, Ranged, Text
@@ -229,7 +229,9 @@ class Import:
 
     def _number_texts(self, index: int, values: str) -> None:
         rank = "row_number() OVER (ORDER BY value) - 1 AS rank"
-        numbered = f"SELECT value, {rank}, {folded('value', Text())} AS folded FROM ({values}) WHERE value IS NOT NULL"
+        numbered = (
+            f"SELECT value, {rank}, {folded(DUCKDB, 'value', Text())} AS folded FROM ({values}) WHERE value IS NOT NULL"
+        )
         self.connection.execute(
             f"CREATE TABLE {texts_table(self.table, index)} AS "
             f"SELECT ({mixed('folded')}) * 4294967296 + rank AS code, value FROM ({numbered}) ORDER BY rank"
@@ -252,7 +254,7 @@ class Import:
                 columns.append(f"t{index}.code AS {column}")
                 joins.append(f"LEFT JOIN {texts_table(self.table, index)} t{index} ON s.{column} = t{index}.value")
             elif isinstance(domain, Ranged):
-                columns.append(f"s.{column}::{width(domain)} AS {column}")
+                columns.append(f"s.{column}::{DUCKDB.type_of(domain)} AS {column}")
             else:
                 columns.append(f"s.{column}")
         return columns, joins
@@ -283,7 +285,7 @@ class Import:
         content = " || ',' || ".join([_literal(self.table.name), *parts])
         numbered = "SELECT *, row_number() OVER (PARTITION BY content) AS copy"
         return (
-            f"SELECT {identity(_COPY)} AS {OWNER}, * EXCLUDE (content, copy) "
+            f"SELECT {DUCKDB.identity(_COPY)} AS {OWNER}, * EXCLUDE (content, copy) "
             f"FROM ({numbered} FROM (SELECT {content} AS content, * FROM staged))"
         )
 
@@ -341,7 +343,7 @@ def _id_chain(kind: Kind, own: Kind) -> Chain:
         return [_number]
     if kind == "integer":
         return [lambda column: f"CASE WHEN {_plain(column)} THEN {_number(column)} END"]
-    return [text, lambda column: f"CASE WHEN {column} IS NOT NULL THEN {identity(column)} END"]
+    return [text, lambda column: f"CASE WHEN {column} IS NOT NULL THEN {DUCKDB.identity(column)} END"]
 
 
 def _number(column: str) -> str:

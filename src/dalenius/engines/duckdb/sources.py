@@ -17,7 +17,7 @@ import pyarrow as pa
 from dalenius.engines.duckdb import csv_files
 from dalenius.engines.duckdb.codes import Source
 from dalenius.engines.duckdb.csv_files import is_csv, text
-from dalenius.engines.duckdb.expressions import quote
+from dalenius.engines.duckdb.names import quote
 from dalenius.errors import DataMismatch
 
 SOURCE = "source"

@@ -2,6 +2,7 @@
 
 Total: every raw value becomes a code of its domain or NULL. NaN, a category that nobody listed, a value of another
 type and a text that is not valid become NULL; what lies outside the bounds moves to the nearest one, infinities too.
+Moments with a time zone are taken in UTC.
 """
 
 from __future__ import annotations
@@ -18,7 +19,20 @@ from typing import Any, TypeAlias
 from dalenius.engines.hashing import identity
 from dalenius.errors import InvalidParameter
 from dalenius.query.tables import EachRow, Table, UnitColumn, Via
-from dalenius.query.types import Bool, Choice, Code, Days, Domain, Identifier, Moments, Number, Ranged, Text
+from dalenius.query.types import (
+    LONGEST_KEPT,
+    Bool,
+    Choice,
+    Code,
+    Days,
+    Domain,
+    Identifier,
+    Moments,
+    Number,
+    Ranged,
+    Text,
+    normal,
+)
 
 RawRows: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
 """The raw rows of each table: a mapping from column to value for each row."""
@@ -54,7 +68,7 @@ def unit_code(raw: Any) -> Code:
         return None
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw
-    return _text(Text(), raw if isinstance(raw, str) else str(raw))
+    return _whole_text(raw if isinstance(raw, str) else str(raw))
 
 
 def import_rows(table: Table, raw: RawRows, tables: Mapping[str, Table]) -> list[Row]:
@@ -97,7 +111,7 @@ def row_identities(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[int]
 
 
 def _content(domain: Domain, raw: Any) -> str:
-    code = canonical(Text() if isinstance(domain, Choice) else domain, raw)
+    code = _whole_text(raw) if isinstance(domain, Choice) else canonical(domain, raw)
     if code is None:
         return "null"
     text = str(code).lower() if isinstance(code, bool) else str(code)
@@ -118,22 +132,30 @@ def _ranged(domain: Ranged, raw: Any) -> Code:
         return domain.upper if raw > 0 else domain.lower
     if isinstance(domain, Number) and isinstance(raw, float | Decimal):
         raw = Fraction(Decimal(repr(raw)) if isinstance(raw, float) else raw)
-    if isinstance(domain, Days) and isinstance(raw, dt.datetime):
-        raw = raw.date()
     if isinstance(domain, Moments) and isinstance(raw, dt.date) and not isinstance(raw, dt.datetime):
         raw = dt.datetime(raw.year, raw.month, raw.day)
     try:
+        if isinstance(raw, dt.datetime) and raw.tzinfo is not None:
+            raw = raw.astimezone(dt.UTC).replace(tzinfo=None)
+        if isinstance(domain, Days) and isinstance(raw, dt.datetime):
+            raw = raw.date()
         return domain.code(raw)
     except (InvalidParameter, TypeError, ValueError, OverflowError):
         return None
 
 
 def _text(domain: Text, raw: Any) -> Code:
+    text = _whole_text(raw)
+    if isinstance(domain, Choice):
+        return text if text in domain.values else None
+    return None if text is None else text[:LONGEST_KEPT]
+
+
+def _whole_text(raw: Any) -> str | None:
     try:
-        text = domain.code(raw)
+        return normal(raw)
     except InvalidParameter:
         return None
-    return None if isinstance(domain, Choice) and text not in domain.values else text
 
 
 def _is_nan(raw: Any) -> bool:

@@ -97,7 +97,7 @@ def _most_frequent(codes: list[Code]) -> int:
 @singledispatch
 def result(step: Pass, stored: Stored) -> Result:
     """The result of a pass."""
-    raise NotImplementedError(type(step).__name__)
+    raise TypeError(f"{type(step).__name__} is no pass")
 
 
 @result.register
@@ -187,7 +187,7 @@ def as_cells(step: Pass, totals: Result) -> Cells:
 
 def _array(domain: Domain, codes: list[Code]) -> pa.Array:
     if isinstance(domain, Ranged):
-        small = max(abs(domain.lower), abs(domain.upper)) < 2**62
+        small = max(abs(domain.lower), abs(domain.upper)) < 2**63
         return pa.array(codes, type=pa.int64() if small else pa.decimal128(38, 0))
     return pa.array(codes, type=pa.bool_() if isinstance(domain, Bool) else pa.string())
 

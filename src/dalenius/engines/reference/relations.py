@@ -44,7 +44,7 @@ class Row:
 @singledispatch
 def rows_of(relation: Relation, stored: Stored) -> list[Row]:
     """The rows of a relation, in any order."""
-    raise NotImplementedError(type(relation).__name__)
+    raise TypeError(f"{type(relation).__name__} is no node of a plan")
 
 
 @rows_of.register

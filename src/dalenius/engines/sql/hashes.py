@@ -1,31 +1,36 @@
-"""The public hash of (unit, key), as `hashing` states it, spelled for DuckDB."""
+"""The public hash of (unit, key), as `hashing` states it, in SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dalenius.engines.duckdb.names import width
-from dalenius.engines.hashing import DIGITS, FOLD, NULL_NUMBER, STEP, P
+from dalenius.engines.hashing import FOLD, NULL_NUMBER, STEP, P
+from dalenius.engines.sql.dialect import Dialect
 from dalenius.query.types import Bool, Domain, Ranged, Text
 
 
-def identity(text: str) -> str:
-    """The 120-bit integer that stands for a text."""
-    return f"('0x' || substr(sha256({text}), 1, {DIGITS}))::HUGEINT"
-
-
-def folded(value: str, domain: Domain | None = None) -> str:
+def folded(d: Dialect, value: str, domain: Domain | None = None) -> str:
     """An integer as a number below P; the domain, where it is known, leaves out what does nothing."""
     if isinstance(domain, Bool):
-        return f"({value})::BIGINT"
+        return d.cast(f"CASE WHEN {value} THEN 1 WHEN NOT {value} THEN 0 END", d.narrow)
     if isinstance(domain, Text):
-        return f"(({identity(value)} % {P} + {FOLD} * ({identity(value)} // {P} % {P})) % {P})::BIGINT"
+        return folded_identity(d, d.identity(d.as_text(value)))
     if isinstance(domain, Ranged) and domain.lower >= 0 and domain.upper < P:
-        return f"({value})::BIGINT"
+        return d.fitted(value, d.narrow)
     if isinstance(domain, Ranged) and domain.lower > -P and domain.upper < P:
-        return f"(({value})::BIGINT + {P}) % {P}"
-    whole = f"({value})::{width(domain)}" if isinstance(domain, Ranged) else value
-    return f"((({whole} % {P} + {FOLD} * ({whole} // {P} % {P})) % {P} + {P}) % {P})::BIGINT"
+        return f"({d.fitted(value, d.narrow)} + {P}) % {P}"
+    size = d.type_of(domain) if isinstance(domain, Ranged) else d.wide
+    whole = d.cast(value, size) if isinstance(domain, Ranged) else value
+    return d.fitted(f"(({_folds(d, whole, size)}) % {P} + {P}) % {P}", d.narrow)
+
+
+def folded_identity(d: Dialect, identity: str) -> str:
+    """The same for the identity of a text, which is not negative."""
+    return d.fitted(f"({_folds(d, identity, d.wide)}) % {P}", d.narrow)
+
+
+def _folds(d: Dialect, whole: str, size: str) -> str:
+    return f"{d.remainder(whole, str(P), size)} + {FOLD} * ({d.quotient(whole, str(P), size)} % {P})"
 
 
 def mixed(folded: str) -> str:

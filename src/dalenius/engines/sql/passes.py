@@ -1,4 +1,4 @@
-"""How passes are spelled for DuckDB: first per unit, then bounded, then per group.
+"""How passes are spelled in SQL: first per unit, then bounded, then per group.
 
 Each step is a common table expression, so that `explain` reads from top to bottom. Steps that cannot change anything
 for public reasons are left out: a unit with one row is not grouped by unit, and where a unit cannot have more groups
@@ -11,45 +11,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
-from dalenius.engines.duckdb.expressions import quote
-from dalenius.engines.duckdb.hashes import folded, group_hash, key_number, mixed
-from dalenius.engines.duckdb.names import OWNER, text_number, text_rank, width
-from dalenius.engines.duckdb.relations import Rows, at_most, require_sum, rows, scaled
+from dalenius.engines.sql.dialect import Dialect, Rows
+from dalenius.engines.sql.hashes import folded, folded_identity, group_hash, key_number, mixed
+from dalenius.engines.sql.relations import at_most, require_sum, rows, scaled, unit_id
 from dalenius.query.plan.figures import combinations, least_known
 from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, Values
 from dalenius.query.plan.relations import Bound, Clamp, Filter, Group, Project, Relation, Scan, UnitFilter
-from dalenius.query.types import Bool, Domain, Ranged
+from dalenius.query.types import Bool, Domain, Ranged, Text
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a key: its column, its domain, and the table of its texts if it is a code."""
+    """A part of a key: its quoted column, its domain, what orders it (integers by size, texts by their bytes), and
+    the table of its texts if it is a code."""
 
-    name: str
+    column: str
     domain: Domain
-    texts: str | None
-
-    @property
-    def column(self) -> str:
-        return quote(self.name)
-
-    @property
-    def rank(self) -> str:
-        """What orders it: integers by size, texts by their bytes."""
-        return text_rank(self.column) if self.texts else self.column
+    rank: str
+    texts: str | None = None
 
 
-def parts(bound: Bound, source: Rows, names: Sequence[str]) -> list[Part]:
-    """The named columns of what is bounded, as parts of a key."""
-    schema = bound.child.schema
-    return [Part(name, schema[name], source.coded.get(name)) for name in names]
+def part(d: Dialect, bound: Bound, source: Rows, name: str, column: str | None = None) -> Part:
+    """A column of what is bounded, as a part of a key; under another quoted name, if one is given."""
+    column, texts = column or d.quote(name), source.coded.get(name)
+    return Part(column, bound.child.schema[name], d.text_rank(column) if texts else column, texts)
 
 
 class Steps:
     """Common table expressions, one built on another."""
 
-    def __init__(self, first: str) -> None:
-        self._steps = [("contributions", first)]
+    def __init__(self, d: Dialect, first: str) -> None:
+        self._dialect, self._steps = d, [("contributions", first)]
 
     def add(self, name: str, select: str, rest: str = "") -> None:
         """A step that selects from the last one."""
@@ -57,69 +49,76 @@ class Steps:
 
     def finish(self, select: str, rest: str = "") -> str:
         """The whole query, with a last SELECT."""
-        named = ",\n".join(f"{name} AS NOT MATERIALIZED (\n  {sql}\n)" for name, sql in self._steps)
+        inlined = f"{self._dialect.inlined} " if self._dialect.inlined else ""
+        named = ",\n".join(f"{name} AS {inlined}(\n  {sql}\n)" for name, sql in self._steps)
         return f"WITH {named}\nSELECT {select} FROM {self._steps[-1][0]}{' ' + rest if rest else ''}"
 
 
 @singledispatch
-def spelled(step: Pass) -> str:
+def spelled(step: Pass, d: Dialect) -> str:
     """The SQL of a pass."""
-    raise NotImplementedError(type(step).__name__)
+    raise TypeError(f"{type(step).__name__} is no pass")
 
 
 @spelled.register
-def _(step: Aggregate) -> str:
-    bound, source = step.child, rows(step.child.child)
-    keys = parts(bound, source, bound.keys)
+def _(step: Aggregate, d: Dialect) -> str:
+    bound, source = step.child, rows(step.child.child, d)
+    keys = [part(d, bound, source, name) for name in bound.keys]
     for total in step.totals:
         if total.kind == "sum":
             require_sum(bound.child.schema[total.column or ""], bound.rows)
-    steps = Steps(source.sql)
+    steps = Steps(d, source.sql)
     if one_row_each(bound.child):
-        totals = [_of_one_row(total) for total in step.totals]
+        totals = [_of_one_row(d, total) for total in step.totals]
     else:
-        grouping, gathered = [OWNER, *(part.column for part in keys)], _gathered(step)
+        grouping, gathered = [d.owner, *(key.column for key in keys)], _gathered(d, step)
         named = [f"{term} AS {name}" for name, term in gathered.items()]
         steps.add("per_unit", _list([*grouping, *named]), f"GROUP BY {_list(grouping)}")
-        _keep(steps, bound, keys, [*grouping, *gathered], rank="row_number()")
-        totals = [_bounded(total, _place(step, total), bound.rows) for total in step.totals]
-    return _grouped(steps, keys, [f"coalesce(sum({total}), 0)" for total in totals])
+        _keep(d, steps, bound, keys, [*grouping, *gathered], rank="row_number()")
+        totals = [_bounded(d, total, _place(step, total), bound.rows) for total in step.totals]
+    return _grouped(d, steps, keys, [f"coalesce({d.summed(total)}, 0)" for total in totals])
 
 
 @spelled.register
-def _(step: Values) -> str:
-    bound, source = step.child, rows(step.child.child)
-    keys, (value,) = parts(bound, source, bound.keys), parts(bound, source, [step.column])
-    named = Part("value", value.domain, value.texts)
-    groups = [OWNER, *(part.column for part in keys)]
+def _(step: Values, d: Dialect) -> str:
+    bound, source = step.child, rows(step.child.child, d)
+    keys = [part(d, bound, source, name) for name in bound.keys]
+    named = part(d, bound, source, step.column, "value")
+    groups = [d.owner, *(key.column for key in keys)]
     group = _list(groups)
-    steps = Steps(source.sql)
-    steps.add("chosen", f"{group}, {value.column} AS value")
+    steps = Steps(d, source.sql)
+    steps.add("chosen", f"{group}, {d.quote(step.column)} AS value")
     steps.add("per_unit", f"{group}, value, count(*) AS n", f"GROUP BY {group}, value")
-    _keep(steps, bound, keys, [*groups, "value", "n"], rank="dense_rank()")
+    _keep(d, steps, bound, keys, [*groups, "value", "n"], rank="dense_rank()")
     steps.add("present", "*", "WHERE value IS NOT NULL")
     counted = "n"
     limit = bound.child.rows_of_unit
     if limit is None or limit > bound.rows:
         running = f"sum(n) OVER (PARTITION BY {group} ORDER BY {named.rank} ROWS UNBOUNDED PRECEDING) AS upto"
         steps.add("ranked", f"*, {running}, sum(n) OVER (PARTITION BY {group}) AS of_unit")
-        spaced = f"upto * {bound.rows} // of_unit - (upto - n) * {bound.rows} // of_unit"
-        counted = f"CASE WHEN of_unit > {bound.rows} THEN {spaced} ELSE n END"
-    total = f"sum({counted})"
-    return _grouped(steps, [*keys, named], [total], having=f"{total} > 0")
+        counted = f"CASE WHEN of_unit > {bound.rows} THEN {_spaced(d, bound.rows)} ELSE n END"
+    total = d.summed(counted)
+    return _grouped(d, steps, [*keys, named], [total], having=f"{total} > 0")
+
+
+def _spaced(d: Dialect, most: int) -> str:
+    """How many of the n values up to `upto` are among `most` evenly spaced ones of the `of_unit` of a unit."""
+    count = f"NULLIF({d.cast('of_unit', d.wide)}, 0)"
+    upto, before = (f"({d.cast(place, d.wide)} * {most})" for place in ("upto", "(upto - n)"))
+    return f"{d.quotient(upto, count, d.wide)} - {d.quotient(before, count, d.wide)}"
 
 
 @spelled.register
-def _(step: DistinctValues) -> str:
-    bound, source = step.child, rows(step.child.child)
-    keys, (value,) = parts(bound, source, bound.keys), parts(bound, source, [step.column])
-    pair = [*keys, Part("value", value.domain, value.texts)]
-    steps = Steps(source.sql)
-    columns = _list([OWNER, *(part.column for part in keys), f"{value.column} AS value"])
-    steps.add("per_unit", f"DISTINCT {columns}", f"WHERE {value.column} IS NOT NULL")
-    _keep(steps, bound, pair, [OWNER, *(part.column for part in pair)], rank="row_number()")
-    steps.add("different", f"DISTINCT {_list([part.column for part in pair])}")
-    return _grouped(steps, keys, ["count(*)"])
+def _(step: DistinctValues, d: Dialect) -> str:
+    bound, source = step.child, rows(step.child.child, d)
+    keys = [part(d, bound, source, name) for name in bound.keys]
+    pair = [*keys, part(d, bound, source, step.column, "value")]
+    steps, value = Steps(d, source.sql), d.quote(step.column)
+    columns = _list([d.owner, *(key.column for key in keys), f"{value} AS value"])
+    steps.add("per_unit", f"DISTINCT {columns}", f"WHERE {value} IS NOT NULL")
+    _keep(d, steps, bound, pair, [d.owner, *(each.column for each in pair)], rank="row_number()")
+    steps.add("different", f"DISTINCT {_list([each.column for each in pair])}")
+    return _grouped(d, steps, keys, ["count(*)"])
 
 
 # ---- bounding
@@ -134,27 +133,34 @@ def one_row_each(relation: Relation) -> bool:
     return isinstance(relation, Scan) and relation.rows_of_unit == 1
 
 
-def _keep(steps: Steps, bound: Bound, keys: Sequence[Part], columns: Sequence[str], *, rank: str) -> None:
+def _keep(d: Dialect, steps: Steps, bound: Bound, keys: Sequence[Part], columns: Sequence[str], *, rank: str) -> None:
     """Keep of each unit only the groups with the smallest public hashes, with these columns."""
-    possible = least_known(bound.child.rows_of_unit, combinations([part.domain for part in keys]))
+    possible = least_known(bound.child.rows_of_unit, combinations([key.domain for key in keys]))
     if bound.groups is None or (possible is not None and possible <= bound.groups):
         return
-    unit = f"({OWNER}).id" if len(bound.child.populations) > 1 else OWNER
-    terms = [f"{folded(unit)} AS unit_number"]
+    texts = {place: key for place, key in enumerate(keys) if isinstance(key.domain, Text) and not key.texts}
+    if texts:
+        named = [f"{d.identity(d.as_text(key.column))} AS identity{place}" for place, key in texts.items()]
+        steps.add("identified", _list(["*", *named]), d.fence)
+    terms = [f"{folded(d, unit_id(d, bound.child))} AS unit_number"]
     terms += [
-        f"{folded(part.column, part.domain)} AS number{place}" for place, part in enumerate(keys) if not part.texts
+        f"{folded_identity(d, f'identity{place}') if place in texts else folded(d, key.column, key.domain)} "
+        f"AS number{place}"
+        for place, key in enumerate(keys)
+        if not key.texts
     ]
-    steps.add("numbered", _list(["*", *terms]))
-    numbers = [text_number(part.column) if part.texts else mixed(f"number{place}") for place, part in enumerate(keys)]
-    steps.add("mixed", f"*, {mixed('unit_number')} + 1 AS own, {key_number(numbers)} AS key_number")
+    steps.add("numbered", _list(["*", *terms]), d.fence)
+    numbers = [d.text_number(key.column) if key.texts else mixed(f"number{place}") for place, key in enumerate(keys)]
+    steps.add("mixed", f"*, {mixed('unit_number')} + 1 AS own, {key_number(numbers)} AS key_number", d.fence)
     # What is sorted is kept narrow: the window is the slowest step.
-    hashed, left = _with_first_part(group_hash("own", "key_number"), keys)
+    hashed, left = _with_first_part(d, group_hash("own", "key_number"), keys)
     steps.add("hashed", f"{_list(columns)}, {hashed} AS hash")
-    order = _list(["hash", *(f"{part.rank} NULLS LAST" for part in left)])
-    steps.add("kept", _list(columns), f"QUALIFY {rank} OVER (PARTITION BY {OWNER} ORDER BY {order}) <= {bound.groups}")
+    order = _list(["hash", *(f"{key.rank} NULLS LAST" for key in left)])
+    steps.add("placed", f"*, {rank} OVER (PARTITION BY {d.owner} ORDER BY {order}) AS place")
+    steps.add("kept", _list(columns), f"WHERE place <= {bound.groups}")
 
 
-def _with_first_part(hashed: str, keys: Sequence[Part]) -> tuple[str, Sequence[Part]]:
+def _with_first_part(d: Dialect, hashed: str, keys: Sequence[Part]) -> tuple[str, Sequence[Part]]:
     """The hash and the first part of the key in one integer of 63 bits, where that part fits; and the other parts.
 
     One integer is sorted much more quickly than two.
@@ -163,7 +169,7 @@ def _with_first_part(hashed: str, keys: Sequence[Part]) -> tuple[str, Sequence[P
     if first.texts:
         small = first.rank
     elif isinstance(first.domain, Ranged) and first.domain.upper - first.domain.lower < 2**32 - 1:
-        small = f"(({first.column} - ({first.domain.lower}))::BIGINT & {2**32 - 1})"
+        small = f"({d.fitted(f'{first.column} - ({first.domain.lower})', d.narrow)} & {2**32 - 1})"
     else:
         return hashed, keys
     return f"({hashed}) * {2**32} + coalesce({small}, {2**32 - 1})", keys[1:]
@@ -172,17 +178,17 @@ def _with_first_part(hashed: str, keys: Sequence[Part]) -> tuple[str, Sequence[P
 # ---- totals
 
 
-def _gathered(step: Aggregate) -> dict[str, str]:
+def _gathered(d: Dialect, step: Aggregate) -> dict[str, str]:
     """What is counted and summed per unit and group, by name."""
     found: dict[str, str] = {}
     for total in step.totals:
-        place, column = _place(step, total), quote(total.column or "")
+        place, column = _place(step, total), d.quote(total.column or "")
         if total.kind == "rows":
             found["n"] = "count(*)"
         if total.kind in ("present", "sum"):
             found[f"n{place}"] = f"count({column})"
         if total.kind == "sum":
-            found[f"s{place}"] = f"sum({column})"
+            found[f"s{place}"] = d.summed(column)
     return found
 
 
@@ -191,18 +197,18 @@ def _place(step: Aggregate, total: Total) -> int:
     return list(dict.fromkeys(each.column for each in step.totals)).index(total.column)
 
 
-def _bounded(total: Total, place: int, most: int) -> str:
+def _bounded(d: Dialect, total: Total, place: int, most: int) -> str:
     """What one unit gives to a total."""
     if total.kind == "units":
         return "1"
     if total.kind == "rows":
         return at_most("n", most)
-    return at_most(f"n{place}", most) if total.kind == "present" else scaled(f"s{place}", f"n{place}", most)
+    return at_most(f"n{place}", most) if total.kind == "present" else scaled(d, f"s{place}", f"n{place}", most)
 
 
-def _of_one_row(total: Total) -> str:
+def _of_one_row(d: Dialect, total: Total) -> str:
     """What a unit with a single row gives to a total."""
-    column = quote(total.column or "")
+    column = d.quote(total.column or "")
     present = f"CASE WHEN {column} IS NULL THEN 0 ELSE 1 END"
     return {"rows": "1", "units": "1", "present": present, "sum": column}[total.kind]
 
@@ -210,9 +216,11 @@ def _of_one_row(total: Total) -> str:
 # ---- results
 
 
-def _grouped(steps: Steps, keys: Sequence[Part], totals: Sequence[str], *, having: str = "count(*) > 0") -> str:
+def _grouped(
+    d: Dialect, steps: Steps, keys: Sequence[Part], totals: Sequence[str], *, having: str = "count(*) > 0"
+) -> str:
     """Totals for each key, with texts instead of codes, in the order of the keys."""
-    columns = [part.column for part in keys]
+    columns = [key.column for key in keys]
     grouping = f"GROUP BY {_list(columns)} HAVING {having}" if keys else f"HAVING {having}"
     named = [f"{total} AS t{place}" for place, total in enumerate(totals)]
     steps.add("per_group", _list([*columns, *named]), grouping)
@@ -220,21 +228,22 @@ def _grouped(steps: Steps, keys: Sequence[Part], totals: Sequence[str], *, havin
     if not keys:
         return steps.finish(_list(names))
     joins = [
-        f"LEFT JOIN {part.texts} x{place} ON per_group.{part.column} = x{place}.code"
-        for place, part in enumerate(keys)
-        if part.texts
+        f"LEFT JOIN {key.texts} x{place} ON per_group.{key.column} = x{place}.code"
+        for place, key in enumerate(keys)
+        if key.texts
     ]
-    shown = [f"{_shown(part, place)} AS k{place}" for place, part in enumerate(keys)]
+    shown = [f"{_shown(d, key, place)} AS k{place}" for place, key in enumerate(keys)]
     order = _list([f"k{place} NULLS LAST" for place in range(len(keys))])
     return steps.finish(_list([*shown, *names]), " ".join([*joins, f"ORDER BY {order}"]))
 
 
-def _shown(part: Part, place: int) -> str:
-    if part.texts:
+def _shown(d: Dialect, key: Part, place: int) -> str:
+    column, kind = f"per_group.{key.column}", d.type_of(key.domain)
+    if key.texts:
         return f"x{place}.value"
-    if isinstance(part.domain, Ranged):
-        return f"per_group.{part.column}::{width(part.domain)}"
-    return f"per_group.{part.column}::{'BOOLEAN' if isinstance(part.domain, Bool) else 'VARCHAR'}"
+    if isinstance(key.domain, Ranged):
+        return d.fitted(column, kind)
+    return column if isinstance(key.domain, Bool) else d.as_text(column)
 
 
 def _list(terms: Sequence[str]) -> str:

@@ -1,19 +1,19 @@
-"""How plan nodes are spelled for DuckDB. The meaning of each node stands in `plan`.
+"""How plan nodes are spelled in SQL. The meaning of each node stands in `plan`.
 
-Texts travel as codes of their snapshot as long as nobody computes with them: grouping, joining back and hashing
-integers is several times quicker than texts. `Rows.coded` says which columns hold codes, and whose. All of this
+Where an engine has codes for texts, these travel as long as nobody computes with the texts: grouping, joining back
+and hashing integers is several times quicker. `Rows.coded` says which columns hold codes, and whose. All of this
 follows from the plan and the catalog; nothing is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import singledispatch
 
-from dalenius.engines.duckdb.expressions import quote, spell
-from dalenius.engines.duckdb.hashes import folded, group_hash, key_number, mixed
-from dalenius.engines.duckdb.names import OWNER, rows_table, stored, text_number, text_rank, texts_table, width
+from dalenius.engines.sql.dialect import Dialect, Rows, listed
+from dalenius.engines.sql.expressions import spell
+from dalenius.engines.sql.hashes import folded, group_hash, key_number, mixed
 from dalenius.errors import QueryRefused
 from dalenius.query.expressions import Column, Expression
 from dalenius.query.plan.relations import (
@@ -29,169 +29,174 @@ from dalenius.query.plan.relations import (
     Union,
     UnitFilter,
     UnitTotal,
+    matched,
 )
-from dalenius.query.types import WIDEST, Domain, Ranged, Text
+from dalenius.query.types import WIDEST, Domain, Ranged
 
 MANY = 2**40
-"""More rows than any snapshot has."""
+"""More rows than any table has."""
 
-
-@dataclass(frozen=True)
-class Rows:
-    """A relation as SQL: the unit (unless public), then the columns of the schema in order.
-
-    `coded` names the table of texts of each column that holds codes instead of texts.
-    """
-
-    sql: str
-    coded: Mapping[str, str] = field(default_factory=dict)
+TAGS = 64
+"""How many populations one question may join."""
 
 
 @singledispatch
-def rows(relation: Relation) -> Rows:
+def rows(relation: Relation, d: Dialect) -> Rows:
     """The SQL of a relation."""
-    raise NotImplementedError(type(relation).__name__)
+    raise TypeError(f"{type(relation).__name__} is no node of a plan")
 
 
 @rows.register
-def _(relation: Scan) -> Rows:
-    table = relation.table
-    columns = [f"{stored(name)} AS {quote(f'{relation.label}.{name}')}" for name, _ in table.columns]
-    coded = {
-        f"{relation.label}.{name}": texts_table(table, index)
-        for index, (name, domain) in enumerate(table.columns)
-        if isinstance(domain, Text)
-    }
-    # A snapshot has no NULL units; should one ever have, they belong to nobody and must not count.
-    condition = f" WHERE {OWNER} IS NOT NULL" if relation.private else ""
-    return Rows(f"SELECT {_list([*owner(relation), *columns])} FROM {rows_table(table)}{condition}", coded)
+def _(relation: Scan, d: Dialect) -> Rows:
+    return d.scan(relation)
 
 
 @rows.register
-def _(relation: Filter) -> Rows:
-    child = rows(relation.child)
-    opened = texts_opened(child, relation.child, computed([relation.condition]))
-    columns = [_kept(opened, name) for name in relation.schema]
-    selected = _list([*owner(relation), *columns])
-    return Rows(f"SELECT {selected} FROM ({opened.sql}) WHERE {spell(relation.condition)}", child.coded)
-
-
-@rows.register
-def _(relation: Project) -> Rows:
-    child = rows(relation.child)
-    sql, columns = projected(child, relation.child, relation.columns)
-    return Rows(f"SELECT {_list([*owner(relation), *columns])} FROM ({sql})", passed(child, relation.columns))
-
-
-@rows.register
-def _(relation: Join) -> Rows:
-    left, right = (_joinable(side, relation) for side in (relation.left, relation.right))
-    both = relation.of_units
-    several = len(relation.populations) > 1 and both
-    left_side = _side(left, relation.left, [one for one, _ in relation.on], several=several)
-    right_side = _side(right, relation.right, [other for _, other in relation.on], several=several)
-    conditions = [f"l.on{place} = r.on{place}" for place in range(len(relation.on))]
-    conditions += [f"l.{OWNER} = r.{OWNER}"] if both else []
-    unit = [f"{'l' if relation.left.private else 'r'}.{OWNER}"] if relation.private else []
+def _(relation: Filter, d: Dialect) -> Rows:
+    child = rows(relation.child, d)
+    opened = texts_opened(d, child, relation.child, computed([relation.condition]))
+    # An engine may compute what stands above a condition for rows that do not meet it, so that a narrowed column is
+    # also clamped: what relies on the narrower domain cannot overflow then.
+    narrowed = {name: domain for name, domain in relation.narrowed if isinstance(domain, Ranged)}
     columns = [
-        f"{side}.{quote(name)}" for side, part in (("l", relation.left), ("r", relation.right)) for name in part.schema
+        f"{clamped(d.quote(name), narrowed[name].lower, narrowed[name].upper)} AS {d.quote(name)}"
+        if name in narrowed
+        else _kept(d, opened, name)
+        for name in relation.schema
+    ]
+    selected = listed([*owner(d, relation), *columns])
+    return Rows(f"SELECT {selected} FROM ({opened.sql}) f WHERE {spell(d, relation.condition)}", child.coded)
+
+
+@rows.register
+def _(relation: Project, d: Dialect) -> Rows:
+    child = rows(relation.child, d)
+    sql, columns = projected(d, child, relation.child, relation.columns)
+    return Rows(f"SELECT {listed([*owner(d, relation), *columns])} FROM ({sql}) p", passed(child, relation.columns))
+
+
+@rows.register
+def _(relation: Join, d: Dialect) -> Rows:
+    left, right = (_joinable(side, relation, d) for side in (relation.left, relation.right))
+    both = relation.of_units
+    tags = relation.populations if both else ()
+    ones, others = [one for one, _ in relation.on], [other for _, other in relation.on]
+    left_side = _as_counted(d, _side(d, left, relation.left, ones, tags), relation, relation.left, ones)
+    right_side = _as_counted(d, _side(d, right, relation.right, others, tags), relation, relation.right, others)
+    conditions = [f"l.on{place} = r.on{place}" for place in range(len(relation.on))]
+    conditions += [f"l.{d.owner} = r.{d.owner}"] if both else []
+    unit = [f"{'l' if relation.left.private else 'r'}.{d.owner}"] if relation.private else []
+    columns = [
+        f"{side}.{d.quote(name)}"
+        for side, part in (("l", relation.left), ("r", relation.right))
+        for name in part.schema
     ]
     kind = "LEFT JOIN" if relation.kind == "left" else "JOIN"
     joined = f"({left_side}) l {kind} ({right_side}) r ON {' AND '.join(conditions) or 'true'}"
-    sql = f"SELECT {_list([*unit, *columns])} FROM {joined}"
+    sql = f"SELECT {listed([*unit, *columns])} FROM {joined}"
     return Rows(sql, {**left.coded, **right.coded})
 
 
-def _joinable(side: Relation, join: Join) -> Rows:
+def _joinable(side: Relation, join: Join, d: Dialect) -> Rows:
     """One side of a join, with at most `join.most` rows of each unit where units are joined."""
-    found = rows(side)
-    return Rows(bounded_by_unit(found, side, join.most), found.coded) if join.cuts(side) else found
+    found = rows(side, d)
+    if not join.cuts(side):
+        return found
+    own = d.first_rows(found, side, join.most)
+    return Rows(first_rows(d, found, side, join.most) if own is None else own, found.coded)
 
 
-def bounded_by_unit(child: Rows, relation: Relation, most: int) -> str:
-    """At most so many rows of each unit, those with the smallest public hashes; few units have more, if any."""
-    # The side is computed three times instead of being stored: what one unit's joins make may not fill the memory.
-    columns = _list([OWNER, *(quote(name) for name in relation.schema)])
-    heavy = f"SELECT {OWNER} FROM side GROUP BY {OWNER} HAVING count(*) > {most}"
-    light = f"SELECT {columns} FROM side ANTI JOIN heavy USING ({OWNER})"
-    first = first_rows(f"SELECT {columns} FROM side SEMI JOIN heavy USING ({OWNER})", child, relation, most)
-    return f"WITH side AS NOT MATERIALIZED ({child.sql}), heavy AS MATERIALIZED ({heavy}) {light} UNION ALL {first}"
-
-
-def first_rows(sql: str, child: Rows, relation: Relation, most: int) -> str:
+def first_rows(d: Dialect, child: Rows, relation: Relation, most: int) -> str:
     """The rows of each unit with the smallest public hashes of (unit, row); equal hashes go by the columns."""
+    names = [d.quote(name) for name in relation.schema]
+    ranks = [d.text_rank(d.quote(name)) if name in child.coded else d.quote(name) for name in relation.schema]
+    order = listed(["hash", *(f"{rank} NULLS LAST" for rank in ranks)])
+    ranked = f"SELECT *, row_number() OVER (PARTITION BY {d.owner} ORDER BY {order}) AS place"
+    hashed = f"SELECT *, {group_hash('own', 'row_number')} AS hash FROM ({row_hashes(d, child.sql, child, relation)}) m"
+    return f"SELECT {listed([d.owner, *names])} FROM ({ranked} FROM ({hashed}) h) k WHERE place <= {most}"
+
+
+def row_hashes(d: Dialect, sql: str, child: Rows, relation: Relation) -> str:
+    """Rows with the numbers that their public hash is made of: `own` for the unit, `row_number` for all columns."""
     schema = relation.schema
-    unit = f"({OWNER}).id" if len(relation.populations) > 1 else OWNER
-    terms = [f"{folded(unit)} AS unit_number"] + [
-        f"{folded(quote(name), domain)} AS number{place}"
+    terms = [f"{folded(d, unit_id(d, relation))} AS unit_number"] + [
+        f"{folded(d, d.quote(name), domain)} AS number{place}"
         for place, (name, domain) in enumerate(schema.items())
         if name not in child.coded
     ]
-    numbered = f"SELECT *, {_list(terms)} FROM ({sql})"
+    numbered = f"SELECT *, {listed(terms)} FROM ({sql}) n {d.fence}".rstrip()
     numbers = [
-        text_number(quote(name)) if name in child.coded else mixed(f"number{place}")
+        d.text_number(d.quote(name)) if name in child.coded else mixed(f"number{place}")
         for place, name in enumerate(schema)
     ]
     row_number = key_number(numbers) if numbers else "0"
-    hashed = f"SELECT *, {mixed('unit_number')} + 1 AS own, {row_number} AS row_number FROM ({numbered})"
-    # A heap of the smallest rows, not a window: it holds no more rows than it keeps.
-    fields = [f"hash := {group_hash('own', 'row_number')}"]
-    for place, name in enumerate(schema):
-        rank = [f"rank{place} := {text_rank(quote(name))}"] if name in child.coded else []
-        fields += [f"missing{place} := {quote(name)} IS NULL", *rank, f"value{place} := {quote(name)}"]
-    smallest = f"SELECT {OWNER}, unnest(min(struct_pack({_list(fields)}), {most})) AS one"
-    values = [f"one.value{place} AS {quote(name)}" for place, name in enumerate(schema)]
-    return f"SELECT {_list([OWNER, *values])} FROM ({smallest} FROM ({hashed}) GROUP BY {OWNER})"
+    hashed = f"{mixed('unit_number')} + 1 AS own, {row_number} AS row_number"
+    return f"SELECT *, {hashed} FROM ({numbered}) u {d.fence}".rstrip()
 
 
-def _side(child: Rows, relation: Relation, on: Sequence[Expression], *, several: bool) -> str:
+def _side(d: Dialect, child: Rows, relation: Relation, on: Sequence[Expression], tags: Sequence[str]) -> str:
     """One side of a join, with the terms that are compared."""
-    opened = texts_opened(child, relation, computed(on))
-    terms = [f"{spell(term)} AS on{place}" for place, term in enumerate(on)]
-    columns = [_kept(opened, name) for name in relation.schema]
-    return f"SELECT {_list([*owner(relation, several=several), *columns, *terms])} FROM ({opened.sql})"
+    opened = texts_opened(d, child, relation, computed(on))
+    terms = [f"{spell(d, term)} AS on{place}" for place, term in enumerate(on)]
+    columns = [_kept(d, opened, name) for name in relation.schema]
+    return f"SELECT {listed([*owner(d, relation, tags), *columns, *terms])} FROM ({opened.sql}) s"
+
+
+def _as_counted(d: Dialect, sql: str, join: Join, side: Relation, on: Sequence[Expression]) -> str:
+    """A public side that meets rows of units: of rows with equal terms at most as many as were counted beforehand.
+
+    How many rows a unit has after the join rests on that count, and with it how much is left out further up. Where
+    tables stay, more of them may have come since.
+    """
+    most = matched(side, on) if d.changing and join.private and not side.private else None
+    if most is None:
+        return sql
+    terms = [f"on{place}" for place in range(len(on))]
+    parted = f"PARTITION BY {listed(terms)} " if terms else ""
+    order = listed([f"{d.quote(name)} NULLS LAST" for name in side.schema])
+    numbered = f"SELECT *, row_number() OVER ({parted}ORDER BY {order}) AS place FROM ({sql}) q"
+    return f"SELECT * FROM ({numbered}) k WHERE place <= {most}"
 
 
 @rows.register
-def _(relation: UnitFilter) -> Rows:
-    child, within = rows(relation.child), rows(relation.within)
-    several = len(relation.populations) > 1
-    units = f"SELECT {_list(owner(relation.within, several=several))} FROM ({within.sql})"
-    columns = [quote(name) for name in relation.schema]
-    sql = f"SELECT {_list([*owner(relation.child, several=several), *columns])} FROM ({child.sql})"
+def _(relation: UnitFilter, d: Dialect) -> Rows:
+    child, within = rows(relation.child, d), rows(relation.within, d)
+    tags = relation.populations
+    units = f"SELECT {listed(owner(d, relation.within, tags))} FROM ({within.sql}) w"
+    columns = [d.quote(name) for name in relation.schema]
+    sql = f"SELECT {listed([*owner(d, relation.child, tags), *columns])} FROM ({child.sql}) c"
     verb = "NOT IN" if relation.negated else "IN"
-    return Rows(f"SELECT * FROM ({sql}) WHERE {OWNER} {verb} ({units})", child.coded)
+    return Rows(f"SELECT * FROM ({sql}) o WHERE {d.owner} {verb} ({units})", child.coded)
 
 
 @rows.register
-def _(relation: Union) -> Rows:
-    several = len(relation.populations) > 1
-    return Rows(" UNION ALL ".join(_part(part, relation.schema, several=several) for part in relation.parts))
+def _(relation: Union, d: Dialect) -> Rows:
+    return Rows(" UNION ALL ".join(_part(d, part, relation) for part in relation.parts))
 
 
-def _part(part: Relation, schema: Mapping[str, Domain], *, several: bool) -> str:
+def _part(d: Dialect, part: Relation, union: Union) -> str:
     """A part of a union: texts instead of codes, because each table has its own codes."""
-    opened = texts_opened(rows(part), part, part.schema)
-    columns = [_typed(quote(name), schema[name]) + f" AS {quote(name)}" for name in schema]
-    return f"SELECT {_list([*owner(part, several=several), *columns])} FROM ({opened.sql})"
+    opened = texts_opened(d, rows(part, d), part, part.schema)
+    columns = [f"{_typed(d, d.quote(name), domain)} AS {d.quote(name)}" for name, domain in union.schema.items()]
+    return f"SELECT {listed([*owner(d, part, union.populations), *columns])} FROM ({opened.sql}) p"
 
 
 @rows.register
-def _(relation: Distinct) -> Rows:
-    child = rows(relation.child)
-    return Rows(f"SELECT DISTINCT * FROM ({child.sql})", child.coded)
+def _(relation: Distinct, d: Dialect) -> Rows:
+    child = rows(relation.child, d)
+    return Rows(f"SELECT DISTINCT * FROM ({child.sql}) d", child.coded)
 
 
 @rows.register
-def _(relation: Group) -> Rows:
-    child = rows(relation.child)
+def _(relation: Group, d: Dialect) -> Rows:
+    child = rows(relation.child, d)
     arguments = [(name, total.argument) for name, total in relation.totals if total.argument is not None]
-    sql, columns = projected(child, relation.child, [*relation.keys, *arguments], codes=_codes_suffice(relation))
-    keys = [*owner(relation), *(quote(name) for name, _ in relation.keys)]
-    totals = [f"{unit_total(total, quote(name))} AS {quote(name)}" for name, total in relation.totals]
-    inner = f"SELECT {_list([*owner(relation.child), *columns])} FROM ({sql})"
-    grouped = f" GROUP BY {_list(keys)}" if keys else " HAVING count(*) > 0"
-    return Rows(f"SELECT {_list([*keys, *totals])} FROM ({inner}){grouped}", passed(child, relation.keys))
+    sql, columns = projected(d, child, relation.child, [*relation.keys, *arguments], codes=_codes_suffice(relation))
+    keys = [*owner(d, relation), *(d.quote(name) for name, _ in relation.keys)]
+    totals = [f"{unit_total(d, total, d.quote(name))} AS {d.quote(name)}" for name, total in relation.totals]
+    inner = f"SELECT {listed([*owner(d, relation.child), *columns])} FROM ({sql}) i"
+    grouped = f" GROUP BY {listed(keys)}" if keys else " HAVING count(*) > 0"
+    return Rows(f"SELECT {listed([*keys, *totals])} FROM ({inner}) g{grouped}", passed(child, relation.keys))
 
 
 def _codes_suffice(relation: Group) -> frozenset[str]:
@@ -200,37 +205,37 @@ def _codes_suffice(relation: Group) -> frozenset[str]:
     return frozenset(counted | {name for name, _ in relation.keys})
 
 
-def unit_total(total: UnitTotal, argument: str) -> str:
+def unit_total(d: Dialect, total: UnitTotal, argument: str) -> str:
     """What an inner GROUP BY computes for one unit and group, from a column with the argument's values."""
     if total.kind in ("min", "max"):
         return f"{total.kind}({argument})"
     if total.kind == "sum":
         assert total.argument is not None
         require_sum(total.argument.domain, total.rows)
-        return _typed(scaled(f"sum({argument})", f"count({argument})", total.rows), total.domain)
+        return d.fitted(scaled(d, d.summed(argument), f"count({argument})", total.rows), d.type_of(total.domain))
     counted = {"count": "*" if total.argument is None else argument, "distinct": f"DISTINCT {argument}"}[total.kind]
     return at_most(f"count({counted})", total.rows)
 
 
 @rows.register
-def _(relation: Clamp) -> Rows:
-    child = rows(relation.child)
+def _(relation: Clamp, d: Dialect) -> Rows:
+    child = rows(relation.child, d)
     bounds = {name: (lower, upper) for name, lower, upper in relation.bounds}
     columns = [
-        f"{clamped(quote(name), *bounds[name])} AS {quote(name)}" if name in bounds else quote(name)
+        f"{clamped(d.quote(name), *bounds[name])} AS {d.quote(name)}" if name in bounds else d.quote(name)
         for name in relation.schema
     ]
-    return Rows(f"SELECT {_list([*owner(relation), *columns])} FROM ({child.sql})", child.coded)
+    return Rows(f"SELECT {listed([*owner(d, relation), *columns])} FROM ({child.sql}) c", child.coded)
 
 
 @rows.register
-def _(relation: Bound) -> Rows:
-    return rows(relation.child)  # bounding is done by the pass above it
+def _(relation: Bound, d: Dialect) -> Rows:
+    return rows(relation.child, d)  # bounding is done by the pass above it
 
 
 def clamped(value: str, lower: int, upper: int) -> str:
     """The nearest value in the bounds; NULL stays NULL."""
-    # Not LEAST/GREATEST: DuckDB's skip NULL, so a missing value would turn into a bound.
+    # Not LEAST and GREATEST: these skip NULL, so a missing value would turn into a bound.
     return f"CASE WHEN {value} < {lower} THEN {lower} WHEN {value} > {upper} THEN {upper} ELSE {value} END"
 
 
@@ -239,17 +244,19 @@ def at_most(count: str, most: int) -> str:
     return f"CASE WHEN {count} > {most} THEN {most} ELSE {count} END"
 
 
-def scaled(total: str, count: str, most: int) -> str:
-    """The total of `count` values, times most / count where there are more than `most`, rounded towards zero.
+def scaled(d: Dialect, total: str, count: str, most: int) -> str:
+    """The wide total of `count` values, times most / count where there are more than `most`, rounded towards zero.
 
     With total = q * count + m this is q * most + m * most div count, whose parts stay small.
     """
-    exact = f"{total} // {count} * {most} + {total} % {count} * {most} // {count}"
+    several = f"NULLIF({d.cast(count, d.wide)}, 0)"
+    whole, rest = d.quotient(total, several, d.wide), d.remainder(total, several, d.wide)
+    exact = f"{whole} * {most} + {d.quotient(f'({rest} * {most})', several, d.wide)}"
     return f"CASE WHEN {count} > {most} THEN {exact} ELSE {total} END"
 
 
 def require_sum(domain: Domain, most: int) -> None:
-    """Refuse a sum that could leave 128 bits: of one unit's rows before they are scaled, or of all units after."""
+    """Refuse a sum that could leave 126 bits: of one unit's rows before they are scaled, or of all units after."""
     assert isinstance(domain, Ranged)
     if max(abs(domain.lower), abs(domain.upper)) * most * MANY >= WIDEST:
         raise QueryRefused(
@@ -262,15 +269,32 @@ def require_sum(domain: Domain, most: int) -> None:
 # ---- units and texts
 
 
-def owner(relation: Relation, *, several: bool = False) -> list[str]:
-    """The unit column, if there is one; `several` tells units of different populations apart where ids are equal."""
+def owner(d: Dialect, relation: Relation, tags: Sequence[str] = ()) -> list[str]:
+    """The unit column, if there is one. Where rows of several populations (`tags`) meet, a unit is 64 times its id
+    plus the place of its population, so that equal ids stay apart; ids have 120 bits."""
     populations = relation.populations
     if not populations:
         return []
-    if not several or len(populations) > 1:
-        return [OWNER]
-    name = populations[0].replace("'", "''")
-    return [f"{{'population': '{name}', 'id': {OWNER}::HUGEINT}} AS {OWNER}"]
+    if len(tags) <= 1 or tuple(tags) == populations:
+        return [d.owner]
+    if len(tags) > TAGS:
+        raise QueryRefused(f"{len(tags)} populations", rule=f"one question joins at most {TAGS}", instead="Ask twice.")
+    places = [tags.index(population) for population in populations]
+    place = str(places[0])
+    if len(places) > 1:
+        place = f"CASE {_tag(d)} {' '.join(f'WHEN {old} THEN {new}' for old, new in enumerate(places))} END"
+    return [f"{d.cast(unit_id(d, relation), d.wide)} * {TAGS} + {place} AS {d.owner}"]
+
+
+def unit_id(d: Dialect, relation: Relation) -> str:
+    """The id of a row's unit, without the place of its population."""
+    if len(relation.populations) <= 1:
+        return d.owner
+    return d.quotient(f"({d.owner} - {_tag(d)})", str(TAGS), d.wide)
+
+
+def _tag(d: Dialect) -> str:
+    return f"(({d.owner} % {TAGS} + {TAGS}) % {TAGS})"
 
 
 @dataclass(frozen=True)
@@ -281,26 +305,27 @@ class Opened:
     codes: Mapping[str, str]
 
 
-def texts_opened(child: Rows, relation: Relation, names: Iterable[str]) -> Opened:
+def texts_opened(d: Dialect, child: Rows, relation: Relation, names: Iterable[str]) -> Opened:
     """The rows of a relation with texts in the named columns."""
     closed = [name for name in dict.fromkeys(names) if name in child.coded]
     if not closed:
         return Opened(child.sql, {})
     codes = {name: f"code{place}" for place, name in enumerate(closed)}
-    columns = [f"o.{quote(name)}" for name in relation.schema if name not in codes]
+    columns = [f"o.{d.quote(name)}" for name in relation.schema if name not in codes]
     columns += [
-        f"o.{quote(name)} AS {code}, t{place}.value AS {quote(name)}"
+        f"o.{d.quote(name)} AS {code}, t{place}.value AS {d.quote(name)}"
         for place, (name, code) in enumerate(codes.items())
     ]
     joins = [
-        f"LEFT JOIN {child.coded[name]} t{place} ON o.{quote(name)} = t{place}.code"
+        f"LEFT JOIN {child.coded[name]} t{place} ON o.{d.quote(name)} = t{place}.code"
         for place, name in enumerate(closed)
     ]
-    unit = [f"o.{OWNER}"] if relation.private else []
-    return Opened(f"SELECT {_list([*unit, *columns])} FROM ({child.sql}) o {' '.join(joins)}", codes)
+    unit = [f"o.{d.owner}"] if relation.private else []
+    return Opened(f"SELECT {listed([*unit, *columns])} FROM ({child.sql}) o {' '.join(joins)}", codes)
 
 
 def projected(
+    d: Dialect,
     child: Rows,
     relation: Relation,
     columns: Sequence[tuple[str, Expression]],
@@ -317,12 +342,12 @@ def projected(
         for used in term.columns()
         if not (isinstance(term, Column) and (codes is None or name in codes))
     ]
-    opened = texts_opened(child, relation, texts)
+    opened = texts_opened(d, child, relation, texts)
     terms = []
     for name, term in columns:
         passes = isinstance(term, Column) and (codes is None or name in codes)
-        source = opened.codes.get(term.name, quote(term.name)) if passes and isinstance(term, Column) else spell(term)
-        terms.append(f"{source} AS {quote(name)}")
+        coded = opened.codes.get(term.name) if passes and isinstance(term, Column) else None
+        terms.append(f"{coded or spell(d, term)} AS {d.quote(name)}")
     return opened.sql, terms
 
 
@@ -338,13 +363,9 @@ def computed(terms: Iterable[Expression]) -> list[str]:
     return [name for term in terms for name in term.columns()]
 
 
-def _kept(opened: Opened, name: str) -> str:
-    return f"{opened.codes[name]} AS {quote(name)}" if name in opened.codes else quote(name)
+def _kept(d: Dialect, opened: Opened, name: str) -> str:
+    return f"{opened.codes[name]} AS {d.quote(name)}" if name in opened.codes else d.quote(name)
 
 
-def _typed(value: str, domain: Domain) -> str:
-    return f"({value})::{width(domain)}" if isinstance(domain, Ranged) else value
-
-
-def _list(terms: Iterable[str]) -> str:
-    return ", ".join(terms) or "1"
+def _typed(d: Dialect, value: str, domain: Domain) -> str:
+    return d.fitted(value, d.type_of(domain)) if isinstance(domain, Ranged) else value

@@ -17,7 +17,7 @@ from math import floor, isfinite
 from typing import Any
 from unicodedata import normalize
 
-from dalenius.query.functions.evaluation import LONGEST_LENGTH
+from dalenius.query.types import LONGEST_KEPT
 
 _LONG = Context(prec=10_000)  # no sum has as many digits
 _DAY = dt.timedelta(days=1)
@@ -288,7 +288,7 @@ _STRICT: Mapping[str, Callable[..., Any]] = {
     "lower": lambda text: text.translate(_LOWER),
     "upper": lambda text: text.translate(_UPPER),
     "trim": lambda text: text.strip(" \t\n\r\x0b\x0c"),
-    "length": lambda text: Fraction(min(len(text), LONGEST_LENGTH)),
+    "length": lambda text: Fraction(min(len(text), LONGEST_KEPT)),
     "substring": _substring,
     "replace": lambda text, old, new: text.replace(old, new) if old else text,
     "starts_with": str.startswith,

@@ -16,9 +16,6 @@ from dalenius.query.types import Code
 
 Meaning: TypeAlias = Callable[..., Any]
 
-LONGEST_LENGTH = 10_000
-"""What `length` says of longer texts."""
-
 LONGEST_TEXT = 200
 """Code points of the longest text that `concat` and `replace` make; a longer one is NULL."""
 WIDE = 2**63

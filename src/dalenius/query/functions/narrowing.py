@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from dalenius.query.calendar import LAST_DAY, first_day
 from dalenius.query.expressions import Call, Column, Expression, Literal, Schema
 from dalenius.query.functions.evaluation import STRICT
 from dalenius.query.plan.figures import hull
 from dalenius.query.types import Choice, Code, Days, Domain, Identifier, Number, Ranged, Text, choice
 
+_LAST_YEAR = 9999
 _MIRRORED = {
     "equal": "equal", "not_equal": "not_equal", "less": "greater", "less_equal": "greater_equal", "greater": "less",
     "greater_equal": "less_equal",
@@ -67,30 +69,24 @@ class _Facts:
                 self._set(column, hull([found[column] for found in each]))
 
     def _compare(self, relation: str, x: Expression, y: Expression) -> None:
-        """x is a column, perhaps times a positive constant; y is a constant or, for equality, another column."""
-        column, factor = scaled_column(x)
-        domain = self.known.get(column)
-        if domain is None or factor < 1:
-            return
-        if isinstance(y, Literal) and y.value is not None:
-            if isinstance(domain, Ranged) and isinstance(y.value, int):
-                self._bound(column, relation, y.value, factor)
-            elif isinstance(domain, Text) and isinstance(y.value, str):
-                self._text(column, domain, relation, y.value)
-        elif relation == "equal" and factor == 1 and isinstance(y, Column) and y.name in self.known:
-            self._same(column, domain, self.known[y.name])
+        """x grows with one column; y is a constant or, where x is a column itself, another column that equals it."""
+        if isinstance(y, Literal) and isinstance(y.value, int):
+            self._inside(x, *_reach(relation, y.value))
+        elif isinstance(x, Column) and (domain := self.known.get(x.name)) is not None:
+            if isinstance(y, Literal) and isinstance(y.value, str) and isinstance(domain, Text):
+                self._text(x.name, domain, relation, y.value)
+            elif relation == "equal" and isinstance(y, Column) and y.name in self.known:
+                self._same(x.name, domain, self.known[y.name])
 
-    def _bound(self, column: str, relation: str, value: int, factor: int) -> None:
-        """factor * x < v means x <= ceil(v / factor) - 1, and likewise for the others, because x is an integer."""
-        down, up = value // factor, -(-value // factor)
-        low, high = {
-            "less": (None, up - 1),
-            "less_equal": (None, down),
-            "greater": (down + 1, None),
-            "greater_equal": (up, None),
-            "equal": (up, down),
-        }.get(relation, (None, None))
-        self._range(column, low, high)
+    def _inside(self, x: Expression, low: int | None, high: int | None) -> None:
+        """x lies between two numbers, so the column that it grows with lies between two others."""
+        if isinstance(x, Column):
+            if isinstance(self.known.get(x.name), Ranged):
+                self._range(x.name, low, high)
+        elif isinstance(x, Call) and x.arguments:
+            found = _before(x, low, high)
+            if found is not None:
+                self._inside(x.arguments[0], *found)
 
     def _range(self, column: str, low: int | None, high: int | None) -> None:
         domain = self.known[column]
@@ -129,19 +125,49 @@ class _Facts:
         if not all(isinstance(value, Literal) for value in values):
             return
         listed: list[Code] = [value.value for value in values if isinstance(value, Literal) and value.value is not None]
-        column, factor = scaled_column(x)
-        domain = self.known.get(column)
         numbers = [each for each in listed if isinstance(each, int)]
         texts = [each for each in listed if isinstance(each, str)]
-        if isinstance(domain, Ranged) and numbers and factor >= 1:
-            self._range(column, -(-min(numbers) // factor), max(numbers) // factor)
-        elif isinstance(domain, Text) and texts:
-            self._listed(column, domain, texts)
+        if numbers:
+            self._inside(x, min(numbers), max(numbers))
+        elif texts and isinstance(x, Column) and isinstance(domain := self.known.get(x.name), Text):
+            self._listed(x.name, domain, texts)
 
     def _set(self, column: str, domain: Domain) -> None:
         old = self.known[column]
         if not isinstance(old, Identifier) and domain != old.or_null(old.nullable):  # a declared type in plain form
             self.known[column] = domain
+
+
+def _reach(relation: str, value: int) -> tuple[int | None, int | None]:
+    """Between which whole numbers x lies where it stands in the relation to a value."""
+    return {
+        "less": (None, value - 1),
+        "less_equal": (None, value),
+        "greater": (value + 1, None),
+        "greater_equal": (value, None),
+        "equal": (value, value),
+    }.get(relation, (None, None))
+
+
+def _before(call: Call, low: int | None, high: int | None) -> tuple[int | None, int | None] | None:
+    """Between which numbers the first argument of a call lies where the call lies between `low` and `high`; None of a
+    function that may go up and down. Every function here never falls as its argument grows."""
+    constants = [part.value for part in call.arguments[1:] if isinstance(part, Literal)]
+    match call.function, constants:
+        case "year", []:
+            return None if low is None else _first_day(low), None if high is None else _first_day(high + 1) - 1
+        case "scale", [int(factor)] if factor >= 1:  # factor * x >= low where x >= low / factor, rounded up
+            return None if low is None else -(-low // factor), None if high is None else high // factor
+        case "floor", [1, int(size)] if size >= 1:  # the day of a moment: x // size >= low where x >= low * size
+            return None if low is None else low * size, None if high is None else (high + 1) * size - 1
+    return None
+
+
+def _first_day(year: int) -> int:
+    """The first day of a year; before the calendar its first day, behind it the day after its last."""
+    if year > _LAST_YEAR:
+        return LAST_DAY + 1
+    return first_day(12 * max(year, 1))
 
 
 def not_null(expression: Expression) -> Iterator[str]:

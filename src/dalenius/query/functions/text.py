@@ -17,14 +17,13 @@ from dalenius.query.functions.arguments import (
     texts,
     whole_constant,
 )
-from dalenius.query.functions.evaluation import LONGEST_LENGTH, LONGEST_TEXT
+from dalenius.query.functions.evaluation import LONGEST_TEXT
 from dalenius.query.functions.numbers import clamp
 from dalenius.query.functions.signatures import NEVER, REFUSED, Cell, Function, Unfit
-from dalenius.query.types import Bool, Number
+from dalenius.query.types import LONGEST_KEPT, Bool, Number
 
-LONGEST_STORED = 2**32 - 1
-"""Code points of a text that an engine can hold. Imported texts may be as long; computed ones have `LONGEST_TEXT`."""
-LONGEST_PATTERN = 1_000
+LONGEST_PATTERN = 100
+"""Code points of a pattern. Matching one row takes as many steps as its text and the pattern are long, multiplied."""
 _FAR = 2**31 - 1
 
 
@@ -50,15 +49,18 @@ def test_of_texts(name: str) -> Callable[..., Expression]:
 def like(x: Expression, pattern: Expression) -> Expression:
     x, wanted = as_kind(x, "text"), as_kind(pattern, "text")
     if not is_nothing(wanted) and len(constant(wanted, "the pattern")) > LONGEST_PATTERN:
-        raise Unfit(f"a pattern has at most {LONGEST_PATTERN} characters", "Shorten the pattern.")
+        raise Unfit(
+            f"a pattern has at most {LONGEST_PATTERN} characters",
+            "Shorten the pattern, or use CONTAINS, STARTS_WITH or ENDS_WITH for a long text.",
+        )
     return made("like", (x, wanted), Bool(nullable((x, wanted))))
 
 
 def length(x: Expression) -> Expression:
     (x,) = texts(x)
-    sizes = [int(size) for size in images("length", (x,)) or (0, LONGEST_STORED) if size is not None] or [0]
+    sizes = [int(size) for size in images("length", (x,)) or (0, LONGEST_KEPT) if size is not None] or [0]
     whole = made("length", (x,), Number(x.domain.nullable, min(sizes), max(sizes)))
-    return clamp(whole, integer(0), integer(LONGEST_LENGTH)) if max(sizes) > LONGEST_LENGTH else whole
+    return clamp(whole, integer(0), integer(LONGEST_KEPT)) if max(sizes) > LONGEST_KEPT else whole
 
 
 def substring(x: Expression, start: Expression, size: Expression | None = None) -> Expression:
@@ -88,7 +90,9 @@ FUNCTIONS = (
         "like", "a text and a constant pattern", _BOOL,
         Cell("whether x matches: % is any text, _ one code point, there is no escape", ("50%", "5_\\%"), False),
         Cell(_NULL, (None, "a%")), NEVER,
-        Cell("refused for a pattern above 1,000 code points", ("a", "a" * 1_001), REFUSED), like, 2, 2,
+        Cell(
+            f"refused for a pattern above {LONGEST_PATTERN} code points", ("a", "a" * (LONGEST_PATTERN + 1)), REFUSED
+        ), like, 2, 2,
     ),
     Function(
         "concat", "texts", _TEXTS, Cell("one after the other", ("a", "b", "c"), "abc"), Cell(_NULL, ("a", None)),
@@ -108,8 +112,8 @@ FUNCTIONS = (
         NEVER, _TEXT, text_of_texts("trim"), 1, 1,
     ),
     Function(
-        "length", "a text", f"a whole number up to {LONGEST_LENGTH:,}",
-        Cell("how many code points; of a longer text 10,000", ("é\N{COMBINING TILDE}",), 2),
+        "length", "a text", f"a whole number up to {LONGEST_KEPT:,}",
+        Cell("how many code points, of the 1,000 that are kept", ("é\N{COMBINING TILDE}",), 2),
         Cell(_NULL, (None,)), NEVER, _TEXT, length, 1, 1,
     ),
     Function(

@@ -11,6 +11,7 @@ Names are made by the binder, never by the analyst.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,13 +39,13 @@ MOST_ROWS_OF_UNIT = 1_000_000
 
 
 @dataclass(frozen=True)
-class Relation:
+class Relation(ABC):
     """Rows with named columns; private where it has populations."""
 
     @property
+    @abstractmethod
     def schema(self) -> Schema:
         """The columns and their domains."""
-        raise NotImplementedError
 
     @property
     def children(self) -> tuple[Relation, ...]:

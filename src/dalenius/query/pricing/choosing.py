@@ -89,7 +89,7 @@ def _step(program: Program, part: Measurement, offers: list[Amount], level: Frac
 @singledispatch
 def mechanism_for(part: Measurement, program: Program, offers: list[Amount], level: Fraction) -> Mechanism[Any, Any]:
     """The best mechanism for a measurement that costs no more than any of the offers."""
-    raise NotImplementedError(type(part))
+    raise TypeError(f"{type(part).__name__} is no measurement")
 
 
 @mechanism_for.register(Numbers | Counts)

@@ -34,7 +34,6 @@ _INFIX = {
     "not_equal": "<>", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "and": "and", "or": "or",
 }  # fmt: skip
 _REFERENCE = re.compile(r"Reference:\s*(.+?)(?=\n\s*Textbook:|\n\s*\n|$)", re.DOTALL)
-_ROWS = re.compile(r"Textbook:(.+)")
 
 TRUST = "Trust: whoever runs this database holds the rows; what it releases protects them from everyone else."
 
@@ -202,9 +201,8 @@ def mechanism_text(mechanism: object) -> str:
 def theorem(mechanism: object) -> str:
     """Where the guarantee is proved, from the mechanism's own docstring."""
     text = inspect.getdoc(type(mechanism)) or ""
-    found, rows = _REFERENCE.search(text), _ROWS.search(text)
-    words = " ".join(found[1].split()).rstrip(".") if found else "see its docstring"
-    return f"{words} [{rows[1].strip().rstrip('.')}]" if rows else words
+    found = _REFERENCE.search(text)
+    return " ".join(found[1].split()).rstrip(".") if found else "see its docstring"
 
 
 def _figure(value: object) -> str:

@@ -69,7 +69,7 @@ class _Taking:
     @singledispatchmethod
     def take(self, part: Measurement, step: Step) -> Sequence[Noisy]:
         """The noisy values of a measurement."""
-        raise NotImplementedError(type(part))
+        raise TypeError(f"{type(part).__name__} is no measurement")
 
     @take.register
     def _(self, part: Numbers, step: Step) -> Sequence[Noisy]:

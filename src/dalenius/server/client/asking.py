@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dalenius.curator.answers.answers import Answer
-from dalenius.curator.asking.asking import Cost, Derivation, Errors, ExpectedErrors, Weights
+from dalenius.curator.asking.asking import Cost, Derivation, Errors, ExpectedErrors, Weights, unpaid
 from dalenius.curator.asking.progress import Progress
 from dalenius.errors import DaleniusError, InvalidParameter, WorkStopped
 from dalenius.privacy.numbers import Number
@@ -28,8 +28,11 @@ class RemoteAsked:
     The methods are those of `Asked`, with the same results and errors.
     """
 
-    def __init__(self, wire: Wire, sql: str, most: Most | None) -> None:
-        self._wire, self._sql, self._most = wire, sql, most
+    def __init__(self, wire: Wire, sql: str, most: Most | None, text: str = "") -> None:
+        self._wire, self._sql, self._most, self.text = wire, sql, most, text
+
+    def __repr__(self) -> str:
+        return unpaid(self.text)
 
     def check(self) -> None:
         """Refuse what cannot be answered; whatever else is wrong shows when a price is named."""

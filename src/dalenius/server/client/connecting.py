@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from dalenius.curator.registry.registry import Registry
 from dalenius.curator.tokens import TOKEN
 from dalenius.errors import InvalidParameter
 from dalenius.server.addresses import is_loopback
+from dalenius.server.client.replies import registry
 from dalenius.server.client.sessions import RemoteAnalyst
 from dalenius.server.client.wire import Wire
 
@@ -23,6 +26,13 @@ def connect(url: str, *, token: str, insecure: bool = False, certificates: str |
         raise InvalidParameter("token", "something else", allowed="a token: dal_ and 43 letters, digits, - and _")
     where = address(url, insecure=insecure)
     return RemoteAnalyst(Wire(where, token.strip(), certificates=certificates))
+
+
+def published_registry(url: str, *, certificates: str | Path | None = None) -> Registry:
+    """The registry of a server, which anybody may read: no token is needed, and none is sent."""
+    wire = Wire(address(url, insecure=True), None, certificates=certificates)
+    with closing(wire):
+        return registry(wire.get("/v1/registry"))
 
 
 def address(url: str, *, insecure: bool = False) -> str:

@@ -14,6 +14,7 @@ from dalenius.errors import InvalidParameter, UnknownName
 from dalenius.privacy.numbers import of_kind
 from dalenius.query.frames.frames import Frame
 from dalenius.query.sql.reader import read
+from dalenius.query.syntax.rendering import query_text
 from dalenius.query.syntax.syntax import Query
 from dalenius.query.tables import Most
 from dalenius.server.client import replies
@@ -46,20 +47,20 @@ class RemoteAnalyst:
 
         `most` says how much of one unit enters this answer, instead of what the owner declared for the tables.
         """
-        read(text)
-        return self._checked(text, most)
+        return self._checked(text, most, query_text(read(text)))
 
     def table(self, name: str) -> Frame:
         """A table to ask about in Python: .where(...).group_by(...).agg(...)."""
         return Frame(self._named(name)[0], ask=self._asked)
 
     def _asked(self, query: Query, most: Most | None = None) -> RemoteAsked:
-        return self._checked(sql_text(query), most)
+        text = sql_text(query)
+        return self._checked(text, most, text)
 
-    def _checked(self, text: str, most: Most | None) -> RemoteAsked:
-        """The question, once the server has bound it to its catalog."""
+    def _checked(self, sql: str, most: Most | None, text: str) -> RemoteAsked:
+        """The question, once the server has bound it to its catalog; `text` is how it shows itself."""
         limit = None if most is None else of_kind(Most, most=most)
-        asked = RemoteAsked(self._wire, text, limit)
+        asked = RemoteAsked(self._wire, sql, limit, text)
         asked.check()
         return asked
 

@@ -47,7 +47,7 @@ class Reply:
 
 
 class Wire:
-    """The connection to one server, with a token.
+    """The connection to one server, with a token; without one for what anybody may read.
 
     Guarantee: the token goes into the header Authorization of requests to this server and nowhere else: redirects are
     not followed, and proxies and passwords that the environment names are not used. A request that charges carries an
@@ -57,7 +57,7 @@ class Wire:
     def __init__(
         self,
         url: str,
-        token: str,
+        token: str | None,
         *,
         certificates: str | Path | None = None,
         transport: Any = None,
@@ -68,7 +68,7 @@ class Wire:
         self._client = self._httpx.Client(
             base_url=url,
             headers={
-                "Authorization": f"Bearer {token}",
+                **({} if token is None else {"Authorization": f"Bearer {token}"}),
                 "Accept": "application/json",
                 "Accept-Encoding": "identity",  # a small reply that unpacks to a huge one is no reply of this server
             },

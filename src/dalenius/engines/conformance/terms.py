@@ -6,12 +6,12 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from random import Random
 from typing import Literal, TypeAlias
 
+from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.worlds import TEXTS
 from dalenius.query.syntax.syntax import Apply, Constant, Name, Term
 from dalenius.query.types import Bool, Choice, Days, Domain, Moments, Number
-from worlds import TEXTS
 
 Kind: TypeAlias = Literal["number", "date", "moment", "bool", "text"]
 
@@ -55,36 +55,36 @@ _TYPES: dict[Kind, type] = {"number": Number, "date": Days, "moment": Moments, "
 class Terms:
     """Random terms over a scope."""
 
-    def __init__(self, random: Random, scope: Scope) -> None:
-        self.random, self.scope = random, scope
+    def __init__(self, draws: Draws, scope: Scope) -> None:
+        self.draws, self.scope = draws, scope
 
     def any(self, kind: Kind, depth: int = 2) -> Term:
         """A term of this kind; a column now and then, and a constant where there is none."""
         columns = self.scope.of(kind)
-        if columns and (depth <= 0 or self.random.random() < 0.35):
-            return self.random.choice(columns).name
+        if columns and (depth <= 0 or self.draws.chance(35)):
+            return self.draws.choice(columns).name
         if depth <= 0:
             return self.constant(kind)
         return self._pick(self._makers(kind))(depth - 1)
 
     def constant(self, kind: Kind) -> Constant:
         """A constant near the values that occur."""
-        random, near = self.random, [column.domain for column in self.scope.of(kind) if column.domain]
+        draws, near = self.draws, [column.domain for column in self.scope.of(kind) if column.domain]
         if kind == "number":
-            return Constant(random.choice([0, 1, -1, 2, 7, 50, Fraction(1, 2), Fraction(-5, 4), Fraction(1, 100)]))
+            return Constant(draws.choice([0, 1, -1, 2, 7, 50, Fraction(1, 2), Fraction(-5, 4), Fraction(1, 100)]))
         if kind == "bool":
-            return Constant(random.random() < 0.5)
+            return Constant(draws.chance(50))
         if kind == "text":
             listed = [value for domain in near if isinstance(domain, Choice) for value in domain.values]
-            return Constant(random.choice(listed or list(TEXTS)))
+            return Constant(draws.choice(listed or list(TEXTS)))
         ranged = [domain for domain in near if isinstance(domain, Days | Moments)]
         if ranged:
-            domain = random.choice(ranged)
-            return Constant(domain.shown(random.randint(domain.lower, domain.upper)))
+            domain = draws.choice(ranged)
+            return Constant(domain.shown(draws.between(domain.lower, domain.upper)))
         return Constant(dt.date(2024, 2, 29) if kind == "date" else dt.datetime(2024, 2, 29, 23, 59, 59))
 
     def _pick(self, makers: list[Callable[[int], Term]]) -> Callable[[int], Term]:
-        return self.random.choice(makers)
+        return self.draws.choice(makers)
 
     def _makers(self, kind: Kind) -> list[Callable[[int], Term]]:
         own: dict[Kind, list[Callable[[int], Term]]] = {
@@ -108,52 +108,60 @@ class Terms:
     # ---- numbers
 
     def _numbers(self) -> list[Callable[[int], Term]]:
-        makers = [self._arithmetic, self._division, self._sign, self._rounding, self._clamp, self.bin]
+        makers: list[Callable[[int], Term]] = [
+            self._arithmetic,
+            self._division,
+            self._sign,
+            self._rounding,
+            self._clamp,
+            self.bin,
+        ]
         if self.scope.of("text"):
             makers += [lambda depth: Apply("length", (self.any("text", depth),))]
         if self.scope.of("date"):
             makers += [self.date_part, self._days_between]
         if self.scope.of("moment"):
             makers += [self.time_part]
-        makers += [lambda depth: Apply("to_int", (self.any(self.random.choice(["number", "bool", "text"]), depth),))]
+        makers += [lambda depth: Apply("to_int", (self.any(self.draws.choice(["number", "bool", "text"]), depth),))]
         makers += [self._to_real]
         return makers
 
     def _to_real(self, depth: int) -> Term:
-        kind, step = self.random.choice([("number", Fraction(1, 4)), ("text", Fraction(1, 100))])
-        return Apply("to_real", (self.any(kind, depth), Constant(step)))
+        if self.draws.chance(50):
+            return Apply("to_real", (self.any("number", depth), Constant(Fraction(1, 4))))
+        return Apply("to_real", (self.any("text", depth), Constant(Fraction(1, 100))))
 
     def _arithmetic(self, depth: int) -> Term:
-        name = self.random.choice(["add", "subtract", "multiply", "least", "greatest"])
+        name = self.draws.choice(["add", "subtract", "multiply", "least", "greatest"])
         return Apply(name, (self.any("number", depth), self.any("number", depth - 1)))
 
     def _division(self, depth: int) -> Term:
-        name = self.random.choice(["divide", "floor_divide", "modulo"])
-        by = Constant(self.random.choice([0, 3, -7, Fraction(1, 2)])) if self.random.random() < 0.6 else None
+        name = self.draws.choice(["divide", "floor_divide", "modulo"])
+        by = Constant(self.draws.choice([0, 3, -7, Fraction(1, 2)])) if self.draws.chance(60) else None
         return Apply(name, (self.any("number", depth), by or self.any("number", depth - 1)))
 
     def _sign(self, depth: int) -> Term:
-        return Apply(self.random.choice(["negate", "abs", "sign", "floor", "ceil"]), (self.any("number", depth),))
+        return Apply(self.draws.choice(["negate", "abs", "sign", "floor", "ceil"]), (self.any("number", depth),))
 
     def _rounding(self, depth: int) -> Term:
-        return Apply("round", (self.any("number", depth), Constant(self.random.choice([0, 1, -1]))))
+        return Apply("round", (self.any("number", depth), Constant(self.draws.choice([0, 1, -1]))))
 
     def _clamp(self, depth: int) -> Term:
-        lower = self.random.choice([-3, 0, 1])
-        return Apply("clamp", (self.any("number", depth), Constant(lower), Constant(lower + self.random.randint(0, 9))))
+        lower = self.draws.choice([-3, 0, 1])
+        return Apply("clamp", (self.any("number", depth), Constant(lower), Constant(lower + self.draws.between(0, 9))))
 
     def bin(self, depth: int) -> Term:
         """The lower edge of a number's bin."""
-        return Apply("bin", (self.any("number", depth), Constant(self.random.choice([1, 5, 10, Fraction(1, 2)]))))
+        return Apply("bin", (self.any("number", depth), Constant(self.draws.choice([1, 5, 10, Fraction(1, 2)]))))
 
     def date_part(self, depth: int) -> Term:
         """A part of a day."""
-        part = self.random.choice(["year", "quarter", "month", "day", "weekday", "day_of_year"])
+        part = self.draws.choice(["year", "quarter", "month", "day", "weekday", "day_of_year"])
         return Apply(part, (self.any("date", depth),))
 
     def time_part(self, depth: int) -> Term:
         """A part of a moment."""
-        part = self.random.choice(["year", "month", "weekday", "hour", "minute", "second"])
+        part = self.draws.choice(["year", "month", "weekday", "hour", "minute", "second"])
         return Apply(part, (self.any("moment", depth),))
 
     def _days_between(self, depth: int) -> Term:
@@ -166,33 +174,34 @@ class Terms:
         return [*makers, lambda depth: Apply("to_bool", (self.any("text", depth),))]
 
     def _some_kind(self) -> Kind:
-        return self.random.choice(self.scope.columns).kind if self.scope.columns else "number"
+        return self.draws.choice(self.scope.columns).kind if self.scope.columns else "number"
 
     def _compare(self, depth: int) -> Term:
-        name = self.random.choice(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
+        name = self.draws.choice(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
         kind = self._some_kind()
         if kind == "bool":
-            name = self.random.choice(["equal", "not_equal"])
-        right = self.constant(kind) if self.random.random() < 0.7 else self.any(kind, depth - 1)
+            name = self.draws.choice(["equal", "not_equal"])
+        right = self.constant(kind) if self.draws.chance(70) else self.any(kind, depth - 1)
         return Apply(name, (self.any(kind, depth), right))
 
     def _logic(self, depth: int) -> Term:
-        name = self.random.choice(["and", "or", "not"])
+        name = self.draws.choice(["and", "or", "not"])
         return Apply(name, tuple(self.any("bool", depth) for _ in range(1 if name == "not" else 2)))
 
     def _membership(self, depth: int) -> Term:
         kind = self._some_kind()
-        return Apply("in", (self.any(kind, depth), *(self.constant(kind) for _ in range(self.random.randint(1, 3)))))
+        return Apply("in", (self.any(kind, depth), *(self.constant(kind) for _ in range(self.draws.between(1, 3)))))
 
     def _is_null(self, depth: int) -> Term:
         return Apply("is_null", (self.any(self._some_kind(), depth),))
 
     def _between(self, depth: int) -> Term:
-        kind = self.random.choice([kind for kind in ("number", "date", "moment") if self.scope.of(kind)] or ["number"])
+        kinds: list[Kind] = ["number", "date", "moment"]
+        kind = self.draws.choice([kind for kind in kinds if self.scope.of(kind)] or kinds[:1])
         return Apply("between", (self.any(kind, depth), self.constant(kind), self.constant(kind)))
 
     def _like(self, depth: int) -> Term:
-        name, pattern = self.random.choice(
+        name, pattern = self.draws.choice(
             [
                 ("like", "%a%"),
                 ("like", "_"),
@@ -208,28 +217,28 @@ class Terms:
 
     def _texts(self) -> list[Callable[[int], Term]]:
         return [
-            lambda depth: Apply(self.random.choice(["lower", "upper", "trim"]), (self.any("text", depth),)),
+            lambda depth: Apply(self.draws.choice(["lower", "upper", "trim"]), (self.any("text", depth),)),
             lambda depth: Apply("concat", (self.any("text", depth), self.constant("text"))),
             lambda depth: Apply("substring", (self.any("text", depth), Constant(2), Constant(1))),
             lambda depth: Apply("replace", (self.any("text", depth), Constant("o"), Constant("ø"))),
-            lambda depth: Apply("to_text", (self.any(self.random.choice(["number", "bool", "date", "moment"]), 0),)),
+            lambda depth: Apply("to_text", (self.any(self.draws.choice(["number", "bool", "date", "moment"]), 0),)),
         ]  # fmt: skip
 
     def _dates(self) -> list[Callable[[int], Term]]:
         return [
             lambda depth: Apply("date_trunc", (Constant(self._unit("week")), self.any("date", depth))),
-            lambda depth: Apply("add_days", (self.any("date", depth), Constant(self.random.choice([-400, 1, 29])))),
-            lambda depth: Apply("to_date", (self.any(self.random.choice(["moment", "text"]), depth),)),
+            lambda depth: Apply("add_days", (self.any("date", depth), Constant(self.draws.choice([-400, 1, 29])))),
+            lambda depth: Apply("to_date", (self.any(self.draws.choice(["moment", "text"]), depth),)),
         ]
 
     def _moments(self) -> list[Callable[[int], Term]]:
         return [
             lambda depth: Apply("date_trunc", (Constant(self._unit("hour", "minute")), self.any("moment", depth))),
-            lambda depth: Apply("to_timestamp", (self.any(self.random.choice(["date", "text"]), depth),)),
+            lambda depth: Apply("to_timestamp", (self.any(self.draws.choice(["date", "text"]), depth),)),
         ]
 
     def _unit(self, *more: str) -> str:
-        return self.random.choice(["year", "quarter", "month", "day", *more])
+        return self.draws.choice(["year", "quarter", "month", "day", *more])
 
 
 NULL = Constant(None)

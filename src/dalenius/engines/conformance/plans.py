@@ -1,7 +1,6 @@
 """The one generator of random questions: syntax trees over a random catalog, bound so that only what compiles is used.
 
-`generated(seed)` is a plan with its world; `steps_for` picks the neighbours that hurt it most and still run quickly.
-Every check that wants many plans (sensitivity, engines, replay) takes them from here.
+`generated(seed)` is a plan with its world. Every check that wants many plans takes them from here.
 """
 
 from __future__ import annotations
@@ -9,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from random import Random
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
+from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.terms import NULL, Kind, Known, Scope, Terms, kind_of
+from dalenius.engines.conformance.worlds import World, world
 from dalenius.errors import QueryRefused
 from dalenius.query.binding.binder import bind
-from dalenius.query.plan.relations import Join, Relation, Scan
+from dalenius.query.plan.relations import Join, Relation
 from dalenius.query.pricing.measurements import Program, lower
 from dalenius.query.questions import Question
 from dalenius.query.syntax.syntax import (
@@ -35,10 +36,13 @@ from dalenius.query.syntax.syntax import (
 )
 from dalenius.query.tables import EachRow, Most, Table
 from dalenius.query.types import Choice, Text
-from terms import NULL, Known, Scope, Terms, kind_of
-from worlds import Step, World, world
 
 PRIVATE = ("visits", "visits", "visits", "orders", "lines", "staff", "events")
+NODES = {
+    "Scan", "Filter", "Project", "Join", "UnitFilter", "Union", "Distinct", "Group", "Aggregate", "Values",
+    "DistinctValues", "private join",
+}  # fmt: skip
+"""What plans are made of, as `nodes` names it."""
 WORLDS = 8
 Declarations: TypeAlias = Callable[[World], Mapping[str, Table]]
 
@@ -58,9 +62,9 @@ class Generated:
 
 def generated(seed: int, *, worlds: int = WORLDS, tables: Declarations | None = None) -> Generated | None:
     """The plan of a seed; None where the question is refused. `tables` may declare other things than the world."""
-    random = Random(f"plan {seed}")
+    draws = Draws(f"plan {seed}")
     here = world(seed % worlds)
-    query, most = random_query(here, random), random_most(random)
+    query, most = random_query(here, draws), random_most(draws)
     declared = tables(here) if tables else None
     try:
         question = bind(query, declared or here.tables, most=most)
@@ -80,29 +84,11 @@ def plans(count: int, *, where: int, worlds: int = WORLDS, tables: Declarations 
             yield plan
 
 
-def random_most(random: Random) -> Most | None:
+def random_most(draws: Draws) -> Most | None:
     """An override of what a unit contributes, in half of the questions."""
-    if random.random() < 0.5:
+    if draws.chance(50):
         return None
-    return Most(rows=random.choice([1, 2, 7, 100]), groups=random.choice([1, 2, 3, 40]))
-
-
-def steps_for(plan: Generated, *, most_rows: int = 200_000) -> list[Step]:
-    """The steps of the plan's populations that its joins do not blow up beyond `most_rows` rows, or the lightest."""
-    relation = plan.question.relation
-    steps = [step for step in plan.world.steps if step.population in relation.populations]
-    weights = {step.name: weight(relation, step.heavy) for step in steps}
-    return [step for step in steps if weights[step.name] <= max(most_rows, min(weights.values()))]
-
-
-def weight(relation: Relation, heavy: dict[str, int]) -> int:
-    """About how many rows of a hurtful unit a relation reads or makes at most."""
-    if isinstance(relation, Scan):
-        return heavy.get(relation.table.name, 0) + 40 if relation.table.protection else 12
-    weights = [weight(child, heavy) for child in relation.children]
-    if isinstance(relation, Join) and relation.of_units:
-        weights = [min(weight, 3 * relation.most) for weight in weights]  # choosing them takes time too
-    return weights[0] * weights[1] if isinstance(relation, Join) else sum(weights)
+    return Most(rows=draws.choice([1, 2, 7, 100]), groups=draws.choice([1, 2, 3, 40]))
 
 
 def nodes(plan: Generated) -> set[str]:
@@ -121,17 +107,16 @@ def nodes(plan: Generated) -> set[str]:
 # ---- questions
 
 
-def random_query(here: World, random: Random) -> Query:
+def random_query(here: World, draws: Draws) -> Query:
     """A question: keys, statistics, and now and then HAVING, ORDER BY, LIMIT and WITH."""
-    return _Questions(here, random).outer()
+    return Questions(here, draws).outer()
 
 
-class _Questions:
-    def __init__(self, here: World, random: Random) -> None:
-        self.world, self.random, self.aliases = here, random, 0
+class Questions:
+    """Random questions about a world."""
 
-    def chance(self, probability: float) -> bool:
-        return self.random.random() < probability
+    def __init__(self, here: World, draws: Draws) -> None:
+        self.world, self.draws, self.aliases = here, draws, 0
 
     def alias(self) -> str:
         self.aliases += 1
@@ -141,59 +126,61 @@ class _Questions:
 
     def outer(self) -> Query:
         source, scope = self.source(2)
-        terms = Terms(self.random, scope)
-        keys = tuple(self.key(terms) for _ in range(self.random.choice([0, 1, 1, 1, 2, 2, 3])))
-        where = self.where(scope, 2) if self.chance(0.5) else None
-        if keys and self.chance(0.1):
+        terms = Terms(self.draws, scope)
+        keys = tuple(self.key(terms) for _ in range(self.draws.choice([0, 1, 1, 1, 2, 2, 3])))
+        where = self.where(scope, 2) if self.draws.chance(50) else None
+        if keys and self.draws.chance(10):
             return self.top(source, keys, where, terms)
         items = [Item(key, f"k{place}") for place, key in enumerate(keys)]
-        items += [Item(self.statistic(terms), f"s{place}") for place in range(self.random.choice([1, 1, 2, 3]))]
-        having = Apply("greater", (Apply("count"), Constant(3))) if keys and self.chance(0.1) else None
-        common = ()
-        if isinstance(source, Subquery) and self.chance(0.3):
+        items += [Item(self.statistic(terms), f"s{place}") for place in range(self.draws.choice([1, 1, 2, 3]))]
+        having = Apply("greater", (Apply("count"), Constant(3))) if keys and self.draws.chance(10) else None
+        common: tuple[tuple[str, Query], ...] = ()
+        if isinstance(source, Subquery) and self.draws.chance(30):
             assert source.alias is not None
             common, source = ((source.alias, source.query),), TableName(source.alias, None)
         return Select(tuple(items), source, where, keys, having, common=common)
 
     def top(self, source: Source, keys: tuple[Term, ...], where: Term | None, terms: Terms) -> Query:
-        count = self.random.choice([Apply("count"), Apply("count"), Apply("count", (terms.any("number", 0),))])
-        if terms.scope.unit and self.chance(0.4):
+        count = self.draws.choice([Apply("count"), Apply("count"), Apply("count", (terms.any("number", 0),))])
+        if terms.scope.unit and self.draws.chance(40):
             count = Apply("count", (terms.scope.unit,), distinct=True)
-        shown = [Item(count, "n")] if self.chance(0.6) else []
+        shown = [Item(count, "n")] if self.draws.chance(60) else []
         items = (*(Item(key, f"k{place}") for place, key in enumerate(keys)), *shown)
-        return Select(items, source, where, keys, None, (Order(count, descending=True),), self.random.choice([1, 3, 9]))
+        return Select(items, source, where, keys, None, (Order(count, descending=True),), self.draws.choice([1, 3, 9]))
 
     def key(self, terms: Terms) -> Term:
         """Something to group by: public or not."""
-        scope, random = terms.scope, self.random
+        scope, draws = terms.scope, self.draws
         makers = ["bin", "case", "truth"]
         makers += ["text"] * 3 * bool(scope.of("text")) + ["date", "trunc"] * bool(scope.of("date"))
         makers += ["time"] * bool(scope.of("moment"))
-        match random.choice(makers):
+        match draws.choice(makers):
             case "text":
-                return random.choice(scope.of("text")).name
+                return draws.choice(scope.of("text")).name
             case "date":
                 return terms.date_part(0)
             case "trunc":
-                return Apply("date_trunc", (Constant(random.choice(["month", "year", "day"])), terms.any("date", 0)))
+                return Apply("date_trunc", (Constant(draws.choice(["month", "year", "day"])), terms.any("date", 0)))
             case "time":
                 return terms.time_part(0)
             case "truth":
                 return terms.any("bool", 1)
             case "case":
-                then, other = Constant("yes"), random.choice([Constant("no"), NULL])
+                then, other = Constant("yes"), draws.choice([Constant("no"), NULL])
                 return Apply("case", (terms.any("bool", 1), then, other))
-        width = Constant(random.choice([10, 1000, 2**37]))
+        width = Constant(draws.choice([10, 1000, 2**37]))
         small = [known for known in scope.of("number") if _is_small(known)]
         return (
-            random.choice(small).name if small and self.chance(0.5) else Apply("bin", (terms.any("number", 0), width))
+            draws.choice(small).name
+            if small and self.draws.chance(50)
+            else Apply("bin", (terms.any("number", 0), width))
         )
 
     def statistic(self, terms: Terms) -> Term:
         """An aggregate of any kind."""
-        number = terms.any("number", self.random.choice([0, 0, 1, 2]))
-        some = self.random.choice(terms.scope.columns).name if terms.scope.columns else number
-        name = self.random.choice(_STATISTICS)
+        number = terms.any("number", self.draws.choice([0, 0, 1, 2]))
+        some = self.draws.choice(terms.scope.columns).name if terms.scope.columns else number
+        name = self.draws.choice(_STATISTICS)
         if name in ("count", "units"):
             distinct = name == "units" and terms.scope.unit is not None
             return Apply("count", (terms.scope.unit,) if distinct and terms.scope.unit else (), distinct=distinct)
@@ -202,7 +189,7 @@ class _Questions:
         if name in ("covar", "corr"):
             return Apply(name, (number, terms.any("number", 0)))
         if name == "quantile":
-            return Apply(name, (number, Constant(self.random.choice([0, Fraction(1, 4), Fraction(9, 10), 1]))))
+            return Apply(name, (number, Constant(self.draws.choice([0, Fraction(1, 4), Fraction(9, 10), 1]))))
         if name in ("mode", "histogram"):
             return Apply(name, (self.listed(terms),))
         if name == "ratio":
@@ -212,7 +199,7 @@ class _Questions:
     def listed(self, terms: Terms) -> Term:
         """Something with few public values."""
         small = [known for known in terms.scope.columns if _is_small(known)]
-        return self.random.choice(small).name if small and self.chance(0.7) else terms.any("bool", 1)
+        return self.draws.choice(small).name if small and self.draws.chance(70) else terms.any("bool", 1)
 
     # ---- sources
 
@@ -228,10 +215,10 @@ class _Questions:
                 self.union,
                 self.inner,
             ]
-        return self.random.choice(makers)(depth - 1)
+        return self.draws.choice(makers)(depth - 1)
 
     def table(self, depth: int) -> tuple[Source, Scope]:
-        return self.scan(self.random.choice(PRIVATE))
+        return self.scan(self.draws.choice(PRIVATE))
 
     def scan(self, name: str) -> tuple[TableName, Scope]:
         alias, table = self.alias(), self.world.tables[name]
@@ -242,7 +229,7 @@ class _Questions:
 
     def public_join(self, depth: int) -> tuple[Source, Scope]:
         left, scope = (
-            self.scan("events") if self.chance(0.2) else self.source(depth) if depth > 0 else self.table(depth)
+            self.scan("events") if self.draws.chance(20) else self.source(depth) if depth > 0 else self.table(depth)
         )
         right, other = self.scan("places")
         pairs = [
@@ -254,24 +241,26 @@ class _Questions:
         if not pairs:
             return left, scope
         alike = [pair for pair in pairs if pair[0].name.name == pair[1].name.name]
-        mine, theirs = self.random.choice(alike if alike and self.chance(0.8) else pairs)
+        mine, theirs = self.draws.choice(alike if alike and self.draws.chance(80) else pairs)
         condition = Apply("equal", (mine.name, theirs.name))
-        kind = self.random.choice(["inner", "inner", "left", "left"])
+        kind: Literal["inner", "left"] = self.draws.choice(["inner", "left"])
         return Joined(left, right, kind, condition), Scope((*scope.columns, *other.columns), scope.unit, scope.tables)
 
     def unit_join(self, depth: int) -> tuple[Source, Scope]:
-        left, scope = self.scan(self.random.choice(["visits", "orders"]))
-        right, other = self.grouped(depth) if self.chance(0.3) else self.scan(self.random.choice(["visits", "orders"]))
+        left, scope = self.scan(self.draws.choice(["visits", "orders"]))
+        right, other = (
+            self.grouped(depth) if self.draws.chance(30) else self.scan(self.draws.choice(["visits", "orders"]))
+        )
         if other.unit is None or scope.unit is None:
             return left, scope
         condition: Term = Apply("equal", (scope.unit, other.unit))
         shared = [
             (a, b) for a in scope.columns for b in other.columns if a.kind == b.kind == "text" and a.name != b.name
         ]
-        if shared and self.chance(0.5):
-            mine, theirs = self.random.choice(shared)
+        if shared and self.draws.chance(50):
+            mine, theirs = self.draws.choice(shared)
             condition = Apply("and", (condition, Apply("equal", (mine.name, theirs.name))))
-        kind = self.random.choice(["inner", "inner", "left"])
+        kind: Literal["inner", "left"] = self.draws.choice(["inner", "inner", "left"])
         return Joined(left, right, kind, condition), Scope((*scope.columns, *other.columns), scope.unit, scope.tables)
 
     def path_join(self, depth: int) -> tuple[Source, Scope]:
@@ -279,31 +268,33 @@ class _Questions:
         right, other = self.scan("orders")
         numbers = (Name("number", left.alias), Name("number", right.alias))
         return (
-            Joined(left, right, self.random.choice(["inner", "inner", "left"]), Apply("equal", numbers)),
+            Joined(left, right, self.draws.choice(["inner", "inner", "left"]), Apply("equal", numbers)),
             Scope((*scope.columns, *other.columns), other.unit, ("lines", "orders")),
         )
 
     def grouped(self, depth: int) -> tuple[Source, Scope]:
         """A subquery that aggregates for each unit first."""
-        source, scope = self.source(min(depth, 1)) if self.chance(0.4) else self.scan(self.random.choice(PRIVATE[:4]))
+        source, scope = (
+            self.source(min(depth, 1)) if self.draws.chance(40) else self.scan(self.draws.choice(PRIVATE[:4]))
+        )
         if scope.unit is None:
             return self.inner(depth)
-        terms = Terms(self.random, scope)
-        keys = tuple(self.key(terms) for _ in range(self.random.choice([0, 0, 1, 2])))
-        totals = [self.unit_total(terms) for _ in range(self.random.choice([1, 1, 2]))]
+        terms = Terms(self.draws, scope)
+        keys = tuple(self.key(terms) for _ in range(self.draws.choice([0, 0, 1, 2])))
+        totals = [self.unit_total(terms) for _ in range(self.draws.choice([1, 1, 2]))]
         named = [Item(term, f"g{place}") for place, term in enumerate((*keys, *totals))]
-        where = self.where(scope, 1) if self.chance(0.3) else None
-        having = Apply("greater_equal", (Apply("count"), Constant(2))) if self.chance(0.3) else None
+        where = self.where(scope, 1) if self.draws.chance(30) else None
+        having = Apply("greater_equal", (Apply("count"), Constant(2))) if self.draws.chance(30) else None
         query = Select((Item(scope.unit, "person"), *named), source, where, (scope.unit, *keys), having)
         alias = self.alias()
-        kinds = [_kind_of_key(key, scope) for key in keys] + ["number"] * len(totals)
+        kinds: list[Kind] = [*(_kind_of_key(key, scope) for key in keys), *(_NUMBER for _ in totals)]
         columns = tuple(Known(Name(f"g{place}", alias), kind) for place, kind in enumerate(kinds))
         return Subquery(query, alias), Scope(columns, Name("person", alias), scope.tables)
 
     def unit_total(self, terms: Terms) -> Term:
         """What an inner GROUP BY computes."""
-        number = terms.any("number", self.random.choice([0, 1]))
-        name = self.random.choice(["count", "present", "distinct", "sum", "sum", "min", "max"])
+        number = terms.any("number", self.draws.choice([0, 1]))
+        name = self.draws.choice(["count", "present", "distinct", "sum", "sum", "min", "max"])
         if name == "count":
             return Apply("count")
         if name in ("present", "distinct"):
@@ -311,7 +302,7 @@ class _Questions:
         return Apply(name, (number,))
 
     def distinct(self, depth: int) -> tuple[Source, Scope]:
-        source, scope = self.scan(self.random.choice(PRIVATE[:4]))
+        source, scope = self.scan(self.draws.choice(PRIVATE[:4]))
         return self.selected(source, scope, distinct=True)
 
     def inner(self, depth: int) -> tuple[Source, Scope]:
@@ -320,26 +311,26 @@ class _Questions:
 
     def selected(self, source: Source, scope: Scope, *, distinct: bool) -> tuple[Source, Scope]:
         """A subquery with some columns, some of them computed."""
-        terms, alias = Terms(self.random, scope), self.alias()
-        kinds = [self.random.choice(scope.columns).kind for _ in range(self.random.randint(1, 4))]
+        terms, alias = Terms(self.draws, scope), self.alias()
+        kinds = [self.draws.choice(scope.columns).kind for _ in range(self.draws.between(1, 4))]
         items = [Item(terms.any(kind, 1), f"c{place}") for place, kind in enumerate(kinds)]
         columns = tuple(Known(Name(f"c{place}", alias), kind) for place, kind in enumerate(kinds))
-        unit = [Item(scope.unit, "person")] if scope.unit and (distinct or self.chance(0.6)) else []
-        where = self.where(scope, 1) if self.chance(0.4) else None
+        unit = [Item(scope.unit, "person")] if scope.unit and (distinct or self.draws.chance(60)) else []
+        where = self.where(scope, 1) if self.draws.chance(40) else None
         query = Select((*unit, *items), source, where, distinct=distinct)
         return Subquery(query, alias), Scope(columns, Name("person", alias) if unit else None, scope.tables)
 
     def union(self, depth: int) -> tuple[Source, Scope]:
         """UNION ALL of two or three selects over tables with the same columns, also of two populations."""
-        names, alias = self.random.choice(_UNIONS), self.alias()
-        columns = self.random.sample(["age", "icd", "day"], self.random.randint(1, 3))
-        parts, unit = [], "events" not in names and self.chance(0.7)
+        names, alias = self.draws.choice(_UNIONS), self.alias()
+        columns = self.draws.sample(["age", "icd", "day"], self.draws.between(1, 3))
+        parts, unit = [], "events" not in names and self.draws.chance(70)
         for name in names:
             source, scope = self.scan(name)
             items = [Item(known.name, known.name.name) for known in scope.columns if known.name.name in columns]
             first = [Item(scope.unit, "person")] if unit and scope.unit else []
             items.sort(key=lambda item: columns.index(item.alias or ""))
-            parts.append(Select((*first, *items), source, self.where(scope, 1) if self.chance(0.3) else None))
+            parts.append(Select((*first, *items), source, self.where(scope, 1) if self.draws.chance(30) else None))
         domains = dict(self.world.tables[names[0]].columns)
         known = tuple(Known(Name(name, alias), kind_of(domains[name]), domains[name]) for name in columns)
         return Subquery(UnionAll(tuple(parts)), alias), Scope(known, Name("person", alias) if unit else None, names)
@@ -347,23 +338,24 @@ class _Questions:
     # ---- conditions
 
     def where(self, scope: Scope, depth: int) -> Term:
-        condition = Terms(self.random, scope).any("bool", depth)
-        if scope.unit is None or set(scope.tables) & {"staff", "events"} or self.chance(0.7):
+        condition = Terms(self.draws, scope).any("bool", depth)
+        if scope.unit is None or set(scope.tables) & {"staff", "events"} or self.draws.chance(70):
             return condition
         inside = self.units_in(scope.unit)
-        return inside if self.chance(0.5) else Apply("and", (condition, inside))
+        return inside if self.draws.chance(50) else Apply("and", (condition, inside))
 
     def units_in(self, unit: Name) -> Term:
-        source, scope = self.scan(self.random.choice(["visits", "orders"]))
+        source, scope = self.scan(self.draws.choice(["visits", "orders"]))
         assert scope.unit is not None
-        where = Terms(self.random, scope).any("bool", 1)
-        return UnitsIn(unit, Select((Item(scope.unit),), source, where), negated=self.chance(0.3))
+        where = Terms(self.draws, scope).any("bool", 1)
+        return UnitsIn(unit, Select((Item(scope.unit),), source, where), negated=self.draws.chance(30))
 
 
 _STATISTICS = (
     "count", "count", "units", "present", "distinct", "sum", "sum", "avg", "avg", "variance", "stddev", "covar",
     "corr", "min", "max", "median", "quantile", "mode", "histogram", "ratio",
 )  # fmt: skip
+_NUMBER: Kind = "number"
 _UNIONS = (
     ("visits", "visits"),
     ("visits", "staff"),
@@ -380,11 +372,12 @@ def _is_small(known: Known) -> bool:
     return domain.size is not None and domain.size <= 500
 
 
-def _kind_of_key(key: Term, scope: Scope) -> str:
+def _kind_of_key(key: Term, scope: Scope) -> Kind:
     if isinstance(key, Name):
         return next(known.kind for known in scope.columns if known.name == key)
     assert isinstance(key, Apply)
-    return {"case": "text", "date_trunc": "date"}.get(key.function, "bool" if key.function in _TRUTHS else "number")
+    kinds: dict[str, Kind] = {"case": "text", "date_trunc": "date", **dict.fromkeys(_TRUTHS, "bool")}
+    return kinds.get(key.function, _NUMBER)
 
 
 _TRUTHS = {

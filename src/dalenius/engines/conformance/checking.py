@@ -1,0 +1,158 @@
+"""The check of an engine: generated expressions over poisoned rows, and generated plans over small databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import count, islice
+from typing import TypeAlias
+
+from dalenius.engines.conformance.cases import few_cases, known_cases
+from dalenius.engines.conformance.comparing import Checked, Difference, Edges, Tables
+from dalenius.engines.conformance.edges import COLUMNS, column
+from dalenius.engines.conformance.expressions import random_expressions
+from dalenius.engines.conformance.plans import NODES, Generated, generated, nodes
+from dalenius.engines.conformance.worlds import apart, owned, small_database, world
+from dalenius.errors import DataMismatch
+from dalenius.query.expressions import Expression
+
+Tick: TypeAlias = Callable[[float], object]
+BATCH = 40
+"""Expressions in one pass: more take longer to plan than they save."""
+POOL = 2_000
+"""Expressions that are made of each other."""
+EACH = 20
+"""Plans over one world."""
+MOST = 25
+"""Differences after which a check ends: an engine that has so many has more."""
+_WORLDS = 50
+_QUICK_ROWS, _TRIED = 300, 40
+
+
+@dataclass
+class Report:
+    """What a check has compared, and what it found."""
+
+    cases: int = 0
+    """Functions with arguments at which engines differ."""
+    expressions: int = 0
+    """Random ones."""
+    rows: int = 0
+    plans: int = 0
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return not self.differences
+
+
+def check(
+    engine: Checked,
+    *,
+    expressions: int = 2_000,
+    rows: int = 5_000,
+    plans: int = 200,
+    seed: int = 0,
+    tick: Tick | None = None,
+) -> Report:
+    """Compare an engine with the reference, cell by cell, over tables that are made up and registered for it.
+
+    If there are to be expressions, every function comes first with the arguments at which engines differ. The engine
+    must hold no table of its own. `tick` is called as time goes by with the percent done.
+    """
+    report = Report(rows=rows if expressions else 0)
+    whole = max(1, (expressions and expressions + len(known_cases())) + plans)
+    for part in _parts(engine, expressions, rows, plans, seed):
+        report.cases += part.cases
+        report.expressions += part.expressions
+        report.plans += part.plans
+        report.differences += map(str, part.differences)
+        if tick is not None:
+            tick(100 * (report.cases + report.expressions + report.plans) / whole)
+        if len(report.differences) >= MOST:
+            break
+    engine.hold(())
+    return report
+
+
+def quick_check(engine: Checked) -> str | None:
+    """Why an engine is not fit, naming a function or a form of plan and no value; None if nothing was found.
+
+    It takes seconds: every function with one or two lists of arguments over few rows, and a few plans. The engine must
+    hold no table of its own.
+    """
+    try:
+        found = next(_quick_differences(engine), None)
+    except DataMismatch as mismatch:
+        return f"it takes no made-up rows, because {mismatch.problem}"
+    finally:
+        engine.hold(())
+    return None if found is None else found.what
+
+
+def _quick_differences(engine: Checked) -> Iterator[Difference]:
+    table = Edges(engine, rows=_QUICK_ROWS)
+    for batch in _cut([*map(column, COLUMNS), *few_cases()]):
+        yield from table.differences(batch)
+    here = world(0)
+    tables = Tables(engine, here, owned(small_database(here, "conformance 0")))
+    for plan in few_plans():
+        yield from tables.differences(plan)
+
+
+@dataclass(frozen=True)
+class _Part:
+    differences: Sequence[Difference]
+    cases: int = 0
+    expressions: int = 0
+    plans: int = 0
+
+
+def _parts(engine: Checked, expressions: int, rows: int, plans: int, seed: int) -> Iterator[_Part]:
+    if expressions:
+        table = Edges(engine, rows=rows, seed=seed)
+        yield from _parts_over_edges(table, expressions, seed)
+    for place in range(0, plans, EACH):
+        here = world(place // EACH)
+        tables = Tables(engine, here, owned(small_database(here, f"conformance {seed}")))
+        for plan in islice(_plans(here.seed, seed), min(EACH, plans - place)):
+            yield _Part(list(tables.differences(plan)), plans=1)
+
+
+def _parts_over_edges(table: Edges, expressions: int, seed: int) -> Iterator[_Part]:
+    first = _some(table.differences(list(map(column, COLUMNS))))
+    yield _Part(first)
+    if first:  # nothing that is computed from such columns can be right
+        return
+    for batch in _cut(known_cases()):
+        yield _Part(_some(table.differences(batch)), cases=len(batch))
+    for start in range(0, expressions, POOL):
+        table.forget()
+        for batch in _cut(random_expressions(min(POOL, expressions - start), f"{seed} {start}")):
+            yield _Part(_some(table.differences(batch)), expressions=len(batch))
+
+
+def _cut(expressions: Sequence[Expression]) -> Iterator[Sequence[Expression]]:
+    return (expressions[start : start + BATCH] for start in range(0, len(expressions), BATCH))
+
+
+def _some(differences: Iterable[Difference]) -> list[Difference]:
+    return list(islice(differences, MOST))
+
+
+@lru_cache(maxsize=1)
+def few_plans() -> tuple[Generated, ...]:
+    """Plans over the first world that have all kinds of nodes and passes between them."""
+    left, found = set(NODES), []
+    for plan in islice(_plans(0, 0), _TRIED):
+        if left & nodes(plan):
+            left -= nodes(plan)
+            found.append(plan)
+    return tuple(found)
+
+
+def _plans(where: int, seed: int) -> Iterator[Generated]:
+    """Plans over a world."""
+    numbers = count(where + _WORLDS * 10**6 * seed, _WORLDS)
+    return (plan for number in numbers if (plan := generated(number, worlds=_WORLDS, tables=apart)) is not None)

@@ -1,0 +1,140 @@
+"""DuckDB's words: what it does differently, and what is written instead, stands beside each spelling."""
+
+from __future__ import annotations
+
+from dalenius.engines.duckdb.names import rows_table, stored, texts_table
+from dalenius.engines.hashing import DIGITS
+from dalenius.engines.sql.dialect import Dialect, Rows, listed
+from dalenius.engines.sql.hashes import group_hash
+from dalenius.engines.sql.relations import row_hashes
+from dalenius.query.calendar import DATE_PATTERN, MOMENT_PATTERN
+from dalenius.query.functions.evaluation import BLANKS
+from dalenius.query.plan.relations import Relation, Scan
+from dalenius.query.types import Text
+
+
+class DuckDBDialect(Dialect):
+    """Snapshots of `names`, whose texts are codes."""
+
+    wide, text = "HUGEINT", "VARCHAR"
+    inlined = "NOT MATERIALIZED"
+
+    def text_literal(self, text: str) -> str:
+        """DuckDB knows no escapes inside single quotes but the doubled quote."""
+        return "'" + text.replace("'", "''") + "'"
+
+    def fitted(self, sql: str, kind: str) -> str:
+        """DuckDB may compute a constant beforehand that no row needs."""
+        return f"TRY_CAST({sql} AS {kind})"
+
+    def quotient(self, x: str, y: str, kind: str) -> str:
+        return f"{x} // {y}"
+
+    # ---- texts
+
+    def identity(self, text: str) -> str:
+        return f"CAST('0x' || substr(sha256({text}), 1, {DIGITS}) AS HUGEINT)"
+
+    def as_text(self, column: str) -> str:
+        """ENUMs would compare by position."""
+        return f"CAST({column} AS VARCHAR)"
+
+    def matches_parts(self, text: str, pattern: str) -> str:
+        """By RE2, whose time is linear; DuckDB's own matcher would try all ways."""
+        parts = {"%": ".*", "_": "."}
+        expression = "".join(parts.get(character) or _escaped(character) for character in pattern)
+        return f"regexp_full_match({text}, {self.text_literal('(?s)' + expression)})"
+
+    def trimmed(self, text: str) -> str:
+        return f"trim({text}, {self.text_literal(BLANKS)})"
+
+    def starts_with(self, text: str, piece: str) -> str:
+        return f"starts_with({text}, {piece})"
+
+    def ends_with(self, text: str, piece: str) -> str:
+        return f"suffix({text}, {piece})"
+
+    def contains(self, text: str, piece: str) -> str:
+        return f"contains({text}, {piece})"
+
+    # ---- days, moments, conversions
+
+    def _date(self, day: str) -> str:
+        return f"(DATE '1970-01-01' + TRY_CAST({day} AS INTEGER))"
+
+    def part_of_day(self, part: str, day: str) -> str:
+        return f"{part}({self._date(day)})"
+
+    def first_of(self, period: str, day: str) -> str:
+        return f"CAST(date_trunc('{period}', {self._date(day)}) AS DATE) - DATE '1970-01-01'"
+
+    def read_integer(self, text: str) -> str:
+        """DuckDB would also read blanks, underscores, points and exponents, so only digits are let through."""
+        return f"TRY_CAST(regexp_extract({text}, '^[+-]?[0-9]+$') AS BIGINT)"
+
+    def read_decimal(self, text: str, places: int, most: int) -> str:
+        """DECIMAL with that many places, without its point."""
+        plain = f"^([+-]?(?:[0-9]+|[0-9]*\\.[0-9]{{1,{places}}}))[0-9]*$"
+        exact = f"TRY_CAST(regexp_extract({text}, '{plain}', 1) AS DECIMAL(38, {places}))"
+        units = f"TRY_CAST(replace(CAST({exact} AS VARCHAR), '.', '') AS HUGEINT)"
+        return f"CASE WHEN {units} BETWEEN {-most} AND {most} THEN {units} END"
+
+    def read_day(self, text: str) -> str:
+        """DuckDB would also read other forms and the year 0."""
+        return f"(TRY_CAST(regexp_extract({text}, '^{DATE_PATTERN}$') AS DATE) - DATE '1970-01-01')"
+
+    def read_moment(self, text: str) -> str:
+        return f"epoch_us(TRY_CAST(regexp_extract({text}, '^{MOMENT_PATTERN}$') AS TIMESTAMP))"
+
+    def written_day(self, day: str) -> str:
+        return f"CAST({self._date(day)} AS VARCHAR)"
+
+    def written_moment(self, moment: str) -> str:
+        digits = f"strftime(make_timestamp({moment}), '%Y-%m-%d %H:%M:%S.%f')"
+        return f"regexp_replace({digits}, '\\.000000$', '')"
+
+    # ---- relations
+
+    def scan(self, relation: Scan) -> Rows:
+        table = relation.table
+        columns = [f"{stored(name)} AS {self.quote(f'{relation.label}.{name}')}" for name, _ in table.columns]
+        coded = {
+            f"{relation.label}.{name}": texts_table(table, index)
+            for index, (name, domain) in enumerate(table.columns)
+            if isinstance(domain, Text)
+        }
+        # A snapshot has no NULL units; should one ever have, they belong to nobody and must not count.
+        unit, condition = ([self.owner], f" WHERE {self.owner} IS NOT NULL") if relation.private else ([], "")
+        return Rows(f"SELECT {listed([*unit, *columns])} FROM {rows_table(table)}{condition}", coded)
+
+    def first_rows(self, child: Rows, relation: Relation, most: int) -> str:
+        """Few units have more rows than that, if any; only theirs are hashed."""
+        # The side is computed three times instead of being stored: what one unit's joins make may not fill the memory.
+        names = [self.quote(name) for name in relation.schema]
+        columns = listed([self.owner, *names])
+        heavy = f"SELECT {self.owner} FROM side GROUP BY {self.owner} HAVING count(*) > {most}"
+        light = f"SELECT {columns} FROM side ANTI JOIN heavy USING ({self.owner})"
+        rest = f"SELECT {columns} FROM side SEMI JOIN heavy USING ({self.owner})"
+        hashed = row_hashes(self, rest, child, relation)
+        # A heap of the smallest rows, not a window: it holds no more rows than it keeps.
+        fields = [f"hash := {group_hash('own', 'row_number')}"]
+        for place, name in enumerate(relation.schema):
+            rank = [f"rank{place} := {self.text_rank(self.quote(name))}"] if name in child.coded else []
+            fields += [f"missing{place} := {names[place]} IS NULL", *rank, f"value{place} := {names[place]}"]
+        smallest = f"SELECT {self.owner}, unnest(min(struct_pack({listed(fields)}), {most})) AS one"
+        values = [f"one.value{place} AS {name}" for place, name in enumerate(names)]
+        first = f"SELECT {listed([self.owner, *values])} FROM ({smallest} FROM ({hashed}) GROUP BY {self.owner})"
+        return f"WITH side AS NOT MATERIALIZED ({child.sql}), heavy AS MATERIALIZED ({heavy}) {light} UNION ALL {first}"
+
+    def text_number(self, code: str) -> str:
+        return f"({code} >> 32)"
+
+    def text_rank(self, code: str) -> str:
+        return f"({code} & 4294967295)"
+
+
+def _escaped(character: str) -> str:
+    return character if character.isalnum() or not character.isascii() else f"\\x{ord(character):02x}"
+
+
+DUCKDB = DuckDBDialect()

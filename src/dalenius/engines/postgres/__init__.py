@@ -1,0 +1,1 @@
+"""PostgreSQL: tables are read where they stay, in read-only transactions."""

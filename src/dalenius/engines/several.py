@@ -1,0 +1,363 @@
+"""Engines side by side: the embedded one for imported tables, and those of the places where other tables stay."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from importlib import import_module
+from typing import Any
+
+from dalenius.engines.addresses import SPARK, Stay, is_postgres, with_secret
+from dalenius.engines.duckdb.engine import DuckDBEngine
+from dalenius.engines.engine import AS_DECLARED, Divided, Engine, Reading
+from dalenius.engines.sql import live, passes
+from dalenius.engines.sql.live_engine import LiveEngine
+from dalenius.errors import (
+    DaleniusError,
+    DataMismatch,
+    EngineUnfit,
+    InvalidParameter,
+    MissingExtra,
+    QueryRefused,
+    WorkStopped,
+)
+from dalenius.privacy.exact import Exact
+from dalenius.query.cells import Cells
+from dalenius.query.plan.passes import Pass
+from dalenius.query.tables import Place, Table, Via
+from dalenius.query.types import Code
+
+Log = Callable[[BaseException], object]
+_WHY = "The owner's log says why."
+_CHECKED: dict[str, str | None] = {}
+"""What was found wrong with each engine that this process has opened; None where nothing was."""
+
+
+class Engines:
+    """An engine over tables in several places.
+
+    Guarantee: a table is read in its own place and nowhere else, and rows never leave it: a pass over tables of two
+    places is refused before anything is charged. An engine outside is opened when it is first needed, and used only if
+    it agrees with the reference in a short check, once per address and process.
+
+    `secret` gives the password or token of an address, `note` is told why a question was refused because of a place.
+    """
+
+    def __init__(
+        self,
+        imported: DuckDBEngine,
+        *,
+        log: Log,
+        note: Log,
+        secret: Callable[[str], str | None] = lambda address: None,
+        spark: Any = None,
+    ) -> None:
+        self.imported, self._log, self._note, self._secret = imported, log, note, secret
+        self._spark, self._given = spark, dict[str, str]()
+        self._live: dict[str, LiveEngine] = {}
+        self._held: dict[str, list[Table]] = {}
+        self._behind: set[str] = set()
+        self._noted = ""
+        self._lock = threading.RLock()
+
+    # ---- places
+
+    def meet(self, place: Stay) -> None:
+        """Take over a password, token or session that an owner has handed in for a place."""
+        with self._lock:
+            if place.session is not None and place.session is not self._spark:
+                if SPARK in self._live:
+                    raise InvalidParameter(
+                        "source", "a second SparkSession", allowed="the session that this database uses already",
+                        hint="Close the database and open it with the other session: dl.open(path, spark=session).",
+                    )  # fmt: skip
+                self._spark = place.session
+            if place.secret is not None and place.secret != self._given.get(place.address):
+                self._given[place.address] = place.secret
+                self._forget(place.address)
+
+    def columns(self, place: Place) -> Mapping[str, str]:
+        """The types of the columns of a table where it stays, by their names there. No row is read."""
+        engine = self._at(place.address, place.table)
+        try:
+            return engine.described(place)[1]
+        except DataMismatch:
+            raise
+        except Exception as error:
+            self._log(error)
+        raise DataMismatch(place.table, problem="the source could not be read", instead=_WHY)
+
+    def remarks(self, place: Place) -> list[str]:
+        """What the owner of a place should know of the role that reads it."""
+        with self._lock:
+            return list(getattr(self._live.get(place.address), "remarks", ()))
+
+    def open_all(self) -> None:
+        """Open the engines of all tables that are held, so that no question has to wait for it."""
+        for address, tables in list(self._held.items()):
+            try:
+                self._at(address, tables[0].name)
+            except DaleniusError as error:
+                self._tell(error)
+
+    def release_if_wanted(self) -> bool:
+        """Let go of the imported tables if another process wants to import and no question is under way here."""
+        return self.imported.release_if_wanted()
+
+    def _at(self, address: str, table: str) -> LiveEngine:
+        """The engine of an address, holding what there is to hold of it."""
+        with self._lock:
+            if address not in self._live:
+                self._live[address] = self._opened(address, table)
+                self._behind.add(address)
+            engine = self._live[address]
+            if address in self._behind and self._takes(engine, self._held.get(address, [])):
+                self._behind.discard(address)
+            return engine
+
+    def _takes(self, engine: LiveEngine, tables: Sequence[Table]) -> bool:
+        """Let an engine hold tables: one that is gone or out of reach does not take others along."""
+        held = [table for table in tables if _holds(engine, table)]
+        engine.hold(held)
+        for table in tables:
+            if not _holds(engine, table):
+                try:
+                    engine.hold([*held, table])
+                    held.append(table)
+                except DataMismatch as error:
+                    self._tell(error)
+        return len(held) == len(tables)
+
+    def _opened(self, address: str, table: str) -> LiveEngine:
+        problem: DaleniusError | None = None
+        try:
+            self._require_fit(address, table)
+            return self._made(address)
+        except DaleniusError as error:
+            problem = error
+        except Exception as error:
+            self._log(error)
+        # Out of the handlers: what a driver says does not travel along.
+        raise problem or DataMismatch(table, problem="the place where it stays cannot be reached", instead=_WHY)
+
+    def _require_fit(self, address: str, table: str) -> None:
+        """Check an engine that is new to this process, on an instance of its own: it is lent rows for that."""
+        identity = self._identity(address)
+        if identity not in _CHECKED:
+            checking = import_module("dalenius.engines.conformance.checking")
+            with closing(self._made(address)) as trial:
+                _CHECKED[identity] = checking.quick_check(trial)
+        problem = _CHECKED[identity]
+        if problem is not None:
+            raise EngineUnfit(table, problem=problem)
+
+    def _made(self, address: str) -> LiveEngine:
+        secret = self._given.get(address) or self._secret(address)
+        return live_engine(address, secret=secret, log=self._log, spark=self._spark if address == SPARK else None)
+
+    def _identity(self, address: str) -> str:
+        """What is checked once: an address, and of a session that was handed in which kind it is."""
+        if address != SPARK or self._spark is None:
+            return address
+        return f"{SPARK} {type(self._spark).__module__} {self._spark.version}"
+
+    def _tell(self, error: BaseException) -> None:
+        """Tell the owner what is wrong with a place, once: whoever asks often must not fill the log."""
+        if str(error) != self._noted:
+            self._noted = str(error)
+            self._note(error)
+
+    def _forget(self, address: str) -> None:
+        engine = self._live.pop(address, None)
+        if engine is not None:
+            engine.close()
+
+    # ---- tables
+
+    def register(
+        self,
+        table: Table,
+        source: Any,
+        *,
+        counts: bool = False,
+        reading: Reading = AS_DECLARED,
+        keep_earlier: bool = False,
+    ) -> None:
+        """Import the rows of a table, or look at it where it stays."""
+        if table.place is None:
+            return self.imported.register(table, source, counts=counts, reading=reading, keep_earlier=keep_earlier)
+        engine = self._at(table.place.address, table.name)
+        try:
+            engine.register(table, table.place, counts=counts, reading=Reading(table.place.rename))
+        finally:
+            self._behind.add(table.place.address)  # it may hold less than before, or more than will be written down
+
+    def counted(self, table: Table) -> Table:
+        """A public table with its figures; a private one as it is."""
+        if table.place is None:
+            return self.imported.counted(table)
+        with self._lock:
+            engine = self._live[table.place.address]
+        return engine.counted(table)
+
+    def hold(self, tables: Iterable[Table]) -> None:
+        """Take over which tables count. No place is asked for them before a question needs it."""
+        held = list(tables)
+        self.imported.hold(table for table in held if table.place is None)
+        with self._lock:
+            self._held = {}
+            for table in held:
+                if table.place is not None:
+                    self._held.setdefault(table.place.address, []).append(table)
+            self._behind.update(self._live)
+
+    def missing(self, tables: Iterable[Table]) -> list[str]:
+        """The names of imported tables whose rows are not there; those elsewhere are looked for by a question."""
+        return self.imported.missing(table for table in tables if table.place is None)
+
+    def discard(self) -> None:
+        """Drop imported rows of tables that are not held."""
+        self.imported.discard()
+
+    def divide(self, table: Table, column: str, values: Sequence[Code]) -> None:
+        """Partition the units of an imported table's population; refused for one that stays elsewhere."""
+        if table.place is not None:
+            raise DataMismatch(
+                table.name,
+                problem="its rows stay where they are, so nobody can promise that a unit never has a second value",
+                instead="Import the table to partition its population.",
+            )
+        self.imported.divide(table, column, values)
+
+    def divided(self) -> Mapping[str, Divided]:
+        """The partitions, by their populations."""
+        return self.imported.divided()
+
+    # ---- questions
+
+    def spelled(self, step: Pass) -> str:
+        """The exact text that the engine of these tables runs; refuses tables of two places, or out of reach."""
+        return self._for(step).spelled(step)
+
+    def told(self, step: Pass) -> str:
+        """The same text for everybody: tables and columns have the names that are declared, not those of the place."""
+        engine = self._for(step)
+        if not isinstance(engine, LiveEngine):
+            return engine.spelled(step)
+        dialect = copy.copy(engine.dialect)
+        dialect.staying = {name: _by_declared_names(dialect, each) for name, each in engine.dialect.staying.items()}
+        return passes.spelled(step, dialect)
+
+    def run(
+        self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None
+    ) -> Exact[Cells]:
+        """The result of a pass, sealed."""
+        engine = self._for(step)
+        place = step.child.tables[0].place
+        if isinstance(engine, LiveEngine) and place is not None and is_postgres(place.address):
+            self._require_same_types(engine, place.address, step.child.tables)
+        return engine.run(step, seconds=seconds, tick=tick)
+
+    def _for(self, step: Pass) -> Engine:
+        tables = step.child.tables
+        addresses = {table.place.address if table.place else None for table in tables}
+        if len(addresses) > 1:
+            raise QueryRefused(
+                " and ".join(sorted({table.name for table in tables})),
+                rule="these tables lie in two places, and rows never leave theirs",
+                instead="Import them, or put both in one place; else ask about each by itself.",
+            )
+        (address,) = addresses
+        return self.imported if address is None else self._reached(address, tables)
+
+    def _reached(self, address: str, tables: Sequence[Table]) -> LiveEngine:
+        """The engine that holds these tables; whatever keeps it from that is for the owner to read."""
+        try:
+            engine = self._at(address, tables[0].name)
+            absent = engine.missing(tables)
+        except EngineUnfit:
+            raise
+        except DaleniusError as error:
+            self._tell(error)
+            absent = [tables[0].name]
+        if not absent:
+            return engine
+        raise QueryRefused(
+            absent[0],
+            rule="the place where its rows stay cannot be reached, or no longer has it as it was declared",
+            instead="Try again later; the owner's log says why.",
+        )
+
+    def _require_same_types(self, engine: LiveEngine, address: str, tables: Iterable[Table]) -> None:
+        """Stop where a source has other types now than those that the query is written for; the next question is
+        written, or refused, for what is there then. Spark needs no such look: its views keep their types, and fail."""
+        for known in list(_with_parents(engine, tables)):
+            try:
+                same = _alike(engine, known)
+            except Exception as error:
+                self._log(error)
+                same = False
+            if not same:
+                engine.dialect.staying.pop(known.table.name, None)
+                self._behind.add(address)
+                raise WorkStopped
+
+    def close(self) -> None:
+        """Close all of them."""
+        with self._lock, ExitStack() as stack:
+            stack.callback(self.imported.close)
+            for engine in self._live.values():
+                stack.callback(engine.close)
+            self._live = {}
+
+
+def live_engine(address: str, *, secret: str | None, log: Log, spark: Any = None) -> LiveEngine:
+    """The engine of an address, which is opened, or of a Spark session that there is already."""
+    if is_postgres(address):
+        made = _optional("dalenius.engines.postgres.engine", "a table in PostgreSQL", "psycopg", "postgres")
+        return made.PostgresEngine(address, password=secret, log=log)  # type: ignore[no-any-return]
+    made = _optional("dalenius.engines.spark.engine", "a table in Spark", "pyspark", "spark")
+    return made.SparkEngine(spark or with_secret(address, secret), log=log)  # type: ignore[no-any-return]
+
+
+def told(engine: Engine, step: Pass) -> str:
+    """The text of a pass that may be shown to everybody who may ask."""
+    return engine.told(step) if isinstance(engine, Engines) else engine.spelled(step)
+
+
+def _holds(engine: LiveEngine, table: Table) -> bool:
+    known = engine.dialect.staying.get(table.name)
+    return known is not None and known.table.place == table.place and known.table.columns == table.columns
+
+
+def _with_parents(engine: LiveEngine, tables: Iterable[Table]) -> Iterator[live.Staying]:
+    """What an engine holds of these tables, and of those that their units lead through."""
+    for table in tables:
+        yield engine.dialect.staying[table.name]
+        unit = table.protection.unit if table.protection else None
+        if isinstance(unit, Via):
+            yield from _with_parents(engine, [engine.dialect.staying[unit.table].table])
+
+
+def _by_declared_names(dialect: live.LiveDialect, known: live.Staying) -> live.Staying:
+    columns = {name: live.SourceColumn(f"s.{dialect.quote(name)}", each.type) for name, each in known.columns.items()}
+    return live.Staying(known.table, dialect.quote(known.table.name), columns)
+
+
+def _alike(engine: LiveEngine, known: live.Staying) -> bool:
+    """Whether a source still has the types that were looked at when it was taken over."""
+    assert known.table.place is not None
+    _, types = engine.described(known.table.place)
+    rename = dict(known.table.place.rename)
+    return all(types.get(rename.get(name, name)) == column.type for name, column in known.columns.items())
+
+
+def _optional(module: str, function: str, package: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        if (error.name or "").split(".")[0] != package:
+            raise
+    raise MissingExtra(function, package=package, extra=extra)

@@ -1,0 +1,99 @@
+"""Spark as an engine: plans run as SQL inside the cluster, and only the totals of groups come here, as Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+
+from dalenius.engines.spark.codes import canonical_text, is_text
+from dalenius.engines.spark.dialect import SparkDialect
+from dalenius.engines.spark.lending import readable
+from dalenius.engines.spark.running import run
+from dalenius.engines.spark.sessions import end, own_session
+from dalenius.engines.spark.words import quote
+from dalenius.engines.sql.live import SourceColumn, Staying
+from dalenius.engines.sql.live_engine import LiveEngine, Tick
+from dalenius.errors import DataMismatch
+from dalenius.query.tables import Place, Table
+
+_PARQUET = ".parquet"
+
+
+@dataclass(frozen=True)
+class _View:
+    """The view that a table is scanned through, and what must be looked at anew before that."""
+
+    name: str
+    source: str
+
+
+class SparkEngine(LiveEngine):
+    """Tables of a Spark catalog and Parquet files. `address` is "spark" (the session of this process), "local[2]" or
+    another master, "sc://host:port" (Connect), or a session; nothing is changed in that session."""
+
+    def __init__(
+        self, address: Any, *, seconds: float = 3600, log: Callable[[BaseException], object] = lambda error: None
+    ) -> None:
+        super().__init__(SparkDialect(), seconds=seconds, log=log)
+        self.session = own_session(address)
+        self._views: dict[str, _View] = {}
+        self._numbers = count()
+
+    def described(self, place: Place) -> tuple[str, Mapping[str, str]]:
+        """A path goes through Spark's reader, a name of a table as quoted parts; neither is read as SQL."""
+        if "/" in place.table or place.table.endswith(_PARQUET):
+            frame = self.session.read.parquet(place.table)
+            return self._named(frame), _types(frame)
+        parts = place.table.split(".")
+        if not all(parts):
+            raise DataMismatch(
+                place.table, problem="this is no name of a table", instead="Write catalog.schema.table, or a path."
+            )
+        name = ".".join(map(quote, parts))
+        return name, _types(self.session.table(name))
+
+    def lent(self, table: Table, rows: pa.Table) -> tuple[str, Mapping[str, str]]:
+        frame = self.session.createDataFrame(readable(rows))
+        return self._named(frame), _types(frame)
+
+    def fetched(self, sql: str, seconds: float, tick: Tick | None) -> pa.Table:
+        def query() -> Any:
+            for view in list(self._views.values()):
+                if view.name in sql:
+                    self.session.catalog.refreshTable(view.source)
+            return self.session.sql(sql)
+
+        return run(self.session, query, seconds=seconds, tick=tick)
+
+    def close(self) -> None:
+        end(self.session)
+
+    def _named(self, frame: Any) -> str:
+        """A data frame as a view of our session."""
+        name = f"dalenius_source_{next(self._numbers)}"
+        frame.createOrReplaceTempView(name)
+        return quote(name)
+
+    def _hold(self, table: Table, source: str, types: Mapping[str, str], rename: Mapping[str, str]) -> None:
+        """Scan through a view that has the columns that are needed, under names of its own, and texts as codes."""
+        super()._hold(table, source, types, rename)
+        held = self.dialect.staying[table.name]
+        view = _View(f"dalenius_{sha256(table.name.encode()).hexdigest()[:16]}", source)
+        columns = {name: SourceColumn(f"s.c{place}", column.type)
+                   for place, (name, column) in enumerate(held.columns.items())}  # fmt: skip
+        terms = [f"{canonical_text(each.name) if is_text(each) else each.name} AS c{place}"
+                 for place, each in enumerate(held.columns.values())]  # fmt: skip
+        selected = f"SELECT {', '.join(terms) or '1'} FROM {source} s"
+        self._views[table.name] = view
+        self.session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {view.name} AS {selected}")
+        self.dialect.staying[table.name] = Staying(held.table, view.name, columns)
+
+
+def _types(frame: Any) -> dict[str, str]:
+    """The types of columns by their names."""
+    return {field.name: field.dataType.simpleString() for field in frame.schema.fields}

@@ -1,0 +1,102 @@
+"""Spark sessions of our own, classic and Connect, in which no setting of somebody else's changes what SQL means.
+
+The classic application that an address starts lives as long as the process: there can be one only, and others may use
+it too. pyspark is loaded when the first session is opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from dalenius.errors import InvalidParameter, MissingExtra
+
+SETTINGS: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    # What cannot fail tells nothing; spellings mean the same with ANSI mode on.
+    "spark.sql.ansi.enabled": "false",
+    # ${...} in a name would be replaced.
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    # It adds up constants beforehand that need not fit.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ReorderAssociativeOperator",
+}
+"""What our sessions set for themselves."""
+_STARTED = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+"""What an application has that we start. Its log may quote rows, so there is none."""
+_CATALOGS = "spark.sql.catalog."
+_CONNECT = "sc://"
+
+
+def own_session(address: Any) -> Any:
+    """A session for an address or an existing session, with `SETTINGS`, apart from all others."""
+    session = _connected(address) if isinstance(address, str) else _beside(address)
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    return session
+
+
+def is_classic(session: Any) -> bool:
+    """Whether a session runs inside an application of this process, not behind Connect."""
+    return not type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def end(session: Any) -> None:
+    """Let go of a session of our own; a classic one goes with the application."""
+    if not is_classic(session):
+        with contextlib.suppress(Exception):
+            session.stop()
+
+
+def _connected(address: str) -> Any:
+    if address.startswith(_CONNECT):
+        return _module("pyspark.sql.connect.session").SparkSession(address)
+    sessions = _module("pyspark.sql").SparkSession
+    if address == "spark":
+        return _beside(sessions.getActiveSession() or _started(sessions.builder))
+    session = _started(sessions.builder.master(address))
+    if not is_classic(session) or session.sparkContext.master != address:
+        raise InvalidParameter(
+            "address", address, allowed="the one that this process uses already: a process has one Spark application",
+            hint="Use the address 'spark' for the session that is there.",
+        )  # fmt: skip
+    return _beside(session)
+
+
+def _started(builder: Any) -> Any:
+    """The application of this process, started quietly if there is none."""
+    if _module("pyspark").SparkContext._active_spark_context is None:
+        for name, value in {"spark.app.name": "dalenius", **_STARTED}.items():
+            builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _beside(session: Any) -> Any:
+    """A new session in the same application, with the same catalogs."""
+    if not hasattr(session, "newSession"):
+        raise InvalidParameter(
+            "address", "a Connect session", allowed="one whose pyspark is 4.3 or later, or an address",
+            hint="Give its address sc://host:port instead.",
+        )  # fmt: skip
+    found = session.newSession()
+    for name, value in dict(session.conf.getAll).items():
+        if name.startswith(_CATALOGS):
+            with contextlib.suppress(Exception):  # some are fixed, and the same in both
+                found.conf.set(name, value)
+    return found
+
+
+def _module(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingExtra("a Spark address", package="pyspark", extra="spark") from None

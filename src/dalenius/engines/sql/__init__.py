@@ -1,0 +1,1 @@
+"""How plans are spelled in SQL: once for all engines, over a dialect that says what differs."""

@@ -1,0 +1,223 @@
+"""Databases of a world that differ in one unit, which hurts as much as it can.
+
+`steps` gives pairs of databases: a unit with 10,000 rows comes, an ordinary one goes, or one is replaced by another.
+Everything follows from the world's seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.plans import Generated
+from dalenius.engines.conformance.worlds import (
+    TWIN,
+    Database,
+    RawRow,
+    World,
+    has_unit_column,
+    nasty,
+    order_number,
+    person,
+    small_database,
+)
+from dalenius.engines.reference.canonical import unit_code
+from dalenius.privacy.neighbours import Replace
+from dalenius.query.plan.relations import Join, Relation, Scan
+from dalenius.query.tables import Table, UnitColumn
+from dalenius.query.types import Bool, Choice, Days, Domain, Moments, Number
+
+HEAVY = 10_000
+"""The rows of a hurtful unit."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Two databases that differ in one unit of `population`; `heavy` says in how many rows of each table."""
+
+    name: str
+    population: str
+    before: str
+    after: str
+    heavy: dict[str, int]
+
+
+@lru_cache(maxsize=64)
+def steps(here: World) -> tuple[Step, ...]:
+    """The steps between databases of a world."""
+    return tuple(_steps(here))
+
+
+@lru_cache(maxsize=200)
+def database(here: World, name: str) -> Database:
+    """One of the databases that `steps` names."""
+    return _database(here, name)
+
+
+def steps_for(plan: Generated, *, most_rows: int = 200_000) -> list[Step]:
+    """The steps of the plan's populations that its joins do not blow up beyond `most_rows` rows, or the lightest."""
+    relation = plan.question.relation
+    found = [step for step in steps(plan.world) if step.population in relation.populations]
+    weights = {step.name: weight(relation, step.heavy) for step in found}
+    return [step for step in found if weights[step.name] <= max(most_rows, min(weights.values()))]
+
+
+def weight(relation: Relation, heavy: dict[str, int]) -> int:
+    """About how many rows of a hurtful unit a relation reads or makes at most."""
+    if isinstance(relation, Scan):
+        return heavy.get(relation.table.name, 0) + 40 if relation.table.protection else 12
+    weights = [weight(child, heavy) for child in relation.children]
+    if isinstance(relation, Join) and relation.of_units:
+        weights = [min(weight, 3 * relation.most) for weight in weights]  # choosing them takes time too
+    return weights[0] * weights[1] if isinstance(relation, Join) else sum(weights)
+
+
+def extreme(domain: Domain, draws: Draws, way: str) -> Any:
+    """A raw value that moves sums and keys as far as possible: `lower`, `upper`, `null` or `mixed`."""
+    if way == "mixed":
+        way = draws.choice(["lower", "upper", "null", "any", "any"])
+    if way == "any":
+        return nasty(domain, draws)
+    if way == "null" and domain.nullable:
+        return None
+    if isinstance(domain, Number):
+        far = domain.lower - 10**9 if way == "lower" else domain.upper + 10**9
+        return float(far * domain.step) if domain.step != 1 else far
+    if isinstance(domain, Days | Moments):
+        return domain.shown(domain.lower if way == "lower" else domain.upper)
+    if isinstance(domain, Bool):
+        return way == "upper"
+    if isinstance(domain, Choice):
+        return domain.values[0 if way == "lower" else -1]
+    return f"key {draws.below(1000)}" if way == "upper" else "a"
+
+
+def newcomer(world: World, which: int = 0) -> Any:
+    """The id of a unit that no small database has; as text it looks like another one."""
+    return ("1\u200b", "１")[which] if world.texts_as_ids else (2**62, -(2**62))[which]
+
+
+def without(world: World, database: Database, population: str, unit: Any) -> Database:
+    """The database after a unit has gone: its rows, and along a key path the rows that match only it."""
+    code, kept = unit_code(unit), dict(database)
+    for name, table in world.tables.items():
+        protection = table.protection
+        if protection and protection.population == population and isinstance(protection.unit, UnitColumn):
+            kept[name] = [row for row in database[name] if unit_code(row["person"]) != code]
+    if population == "people":
+        mine, others = _numbers(database), _numbers(kept)
+        gone = mine - others
+        kept["lines"] = [row for row in database["lines"] if unit_code(row["number"]) not in gone]
+    return kept
+
+
+def _numbers(database: Database) -> set[Any]:
+    owned = [row for row in database["orders"] if unit_code(row["person"]) is not None]
+    return {unit_code(row["number"]) for row in owned} - {None}
+
+
+def with_unit(world: World, database: Database, population: str, unit: Any, rows: dict[str, int], way: str) -> Database:
+    """The database after a hurtful unit has come, with so many rows in each table of its population."""
+    draws = Draws(f"unit {world.seed} {population} {way} {unit!r}")
+    grown = dict(database)
+    for name, count in rows.items():
+        table = world.tables[name]
+        templates = [_hurtful(table, way, draws) for _ in range(min(count, 400))]
+        added = [_placed(world, table, templates[place % len(templates)], unit, place) for place in range(count)]
+        grown[name] = database[name] + added
+    return grown
+
+
+def _hurtful(table: Table, way: str, draws: Draws) -> RawRow:
+    return {name: extreme(domain, draws, way) for name, domain in table.columns}
+
+
+def _placed(world: World, table: Table, template: RawRow, unit: Any, place: int) -> RawRow:
+    row = dict(template)
+    if place % 3 == 0 and row.get("icd") is not None:
+        row["icd"] = f"key {place}"
+    if has_unit_column(table):
+        row["person"] = unit
+    if table.name == "orders":  # the first ones share their key with others, and so match their lines too
+        row["number"] = order_number(world, place) if place < 8 else _own_number(world, place)
+    if table.name == "lines":
+        row["number"] = _own_number(world, 8 + place % 40)
+    return row
+
+
+def _own_number(world: World, place: int) -> Any:
+    return f"own {place}" if world.texts_as_ids else 1000 + place
+
+
+def _database(world: World, name: str) -> Database:
+    if name == "base":
+        return small_database(world, "base", least=60, most=120)
+    base = database(world, "base")
+    if name == "gone row":
+        return {**base, "events": base["events"][1:]}
+    if name.startswith("gone"):
+        return without(world, base, "people", person(world, int(name[-1])))
+    if name == "nobody":
+        return with_unit(world, base, "people", None, _LOADS["visits"], "mixed") | {
+            "staff": base["staff"] + [{**row, "person": None} for row in database(world, "staff")["staff"]]
+        }
+    if name.startswith("alone"):
+        return _alone(world, name.removeprefix("alone "))
+    load, other = name.removesuffix(" other"), name.endswith(" other")
+    rows = _LOADS[load]
+    way = ("upper", "lower", "null")[(world.seed // 2 + len(load)) % 3] if other else "mixed"
+    unit = person(world, TWIN) if (load, other) == ("staff", False) else newcomer(world, other)
+    return with_unit(world, base, _population(world, load), unit, rows, way)
+
+
+def _alone(world: World, name: str) -> Database:
+    """What a database has more than the base: a newcomer's rows, others' rows that match it, and what is public."""
+    base, grown = database(world, "base"), database(world, name)
+    alone = {
+        table: rows if world.tables[table].protection is None else rows[len(base[table]) :]
+        for table, rows in grown.items()
+    }
+    mine = _numbers(alone)
+    return {**alone, "lines": [row for row in grown["lines"] if unit_code(row["number"]) in mine]}
+
+
+def _population(world: World, load: str) -> str:
+    protection = world.tables[next(iter(_LOADS[load]))].protection
+    assert protection is not None
+    return protection.population
+
+
+_LOADS: dict[str, dict[str, int]] = {
+    "visits": {"visits": HEAVY, "orders": 48, "lines": 60},
+    "orders": {"visits": 30, "orders": HEAVY, "lines": 40},
+    "lines": {"visits": 20, "orders": 48, "lines": HEAVY},
+    "light": {"visits": 50, "orders": 48, "lines": 60},
+    "staff": {"staff": HEAVY},
+    "events": {"events": 1},
+}
+
+
+def _steps(world: World) -> Iterator[Step]:
+    for load, rows in _LOADS.items():
+        population = _population(world, load)
+        relation = next(
+            table.protection.neighbours
+            for table in world.tables.values()
+            if table.protection and table.protection.population == population
+        )
+        if isinstance(relation, Replace):
+            yield Step(f"replace, {load}", population, load, f"{load} other", rows)
+        else:
+            after = (load, f"{load} other")[(world.seed + len(load)) % 2]
+            yield Step(f"add, {after}", population, "base", after, rows)
+            yield from _removals(load)
+
+
+def _removals(load: str) -> Iterator[Step]:
+    if load == "light":
+        yield Step("remove, unit", "people", "base", "gone 1", {})
+    if load == "events":
+        yield Step("remove, row", "events", "base", "gone row", {})
