@@ -1,5 +1,6 @@
-"""`python -m benchmarks [draws] [questions] [ledger] [server] [libraries]`: measure, print, write benchmarks/results/,
-and fail if a limit is missed. Without names all parts run: some minutes each, and half an hour for other libraries."""
+"""`python -m benchmarks [draws] [questions] [scale] [ledger] [server] [libraries]`: measure, print, write
+benchmarks/results/, and fail if a limit is missed. Without names all parts run: some minutes each, half an hour for
+other libraries, and hours for 100 million rows."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from benchmarks import ledger as ledgers
 from benchmarks import peers, planning, queries, query_peers, released_keys
+from benchmarks import scale as scales
 from benchmarks import server as servers
 from benchmarks.accuracy import accuracies
 from benchmarks.draws import CASES, LAWS, fresh_scale_latency, speeds
@@ -21,6 +23,7 @@ from benchmarks.limits import (
     planning_limits,
     process_limits,
     query_limits,
+    scale_limits,
     server_limits,
     speed_limits,
     timing_limits,
@@ -38,6 +41,7 @@ from benchmarks.report import (
     starts_section,
     timing_section,
 )
+from benchmarks.scale_report import scale_section
 from benchmarks.timing import correlations, planted_correlation
 
 RESULTS = Path(__file__).with_name("results")
@@ -70,6 +74,12 @@ def questions() -> tuple[list[str], list[Limit]]:
     return [query_section(asked), planning_section(planned)], limits
 
 
+def scale() -> tuple[list[str], list[Limit]]:
+    """The same questions at growing sizes, on DuckDB and Spark."""
+    runs = scales.measured()
+    return [scale_section(runs)], scale_limits(runs)
+
+
 def ledger() -> tuple[list[str], list[Limit]]:
     """Durable charges a second, and the recount."""
     run = ledgers.measured()
@@ -98,6 +108,7 @@ def libraries() -> tuple[list[str], list[Limit]]:
 PARTS: dict[str, Part] = {
     "draws": draws,
     "questions": questions,
+    "scale": scale,
     "ledger": ledger,
     "server": server,
     "libraries": libraries,

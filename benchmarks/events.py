@@ -97,7 +97,7 @@ def write_in_parts(path: Path, rows: int) -> None:
     writer = None
     for part in parts(rows):
         writer = writer or pq.ParquetWriter(path, part.schema)
-        writer.write_table(part)
+        writer.write_table(part, row_group_size=PART // 8)  # Spark shares out groups of rows
     if writer:
         writer.close()
 

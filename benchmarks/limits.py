@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from benchmarks.draws import Speed
 from benchmarks.ledger import LedgerRun
-from benchmarks.queries import QueryRun
+from benchmarks.queries import OURS, QueryRun
 from benchmarks.query_peers import PeerQuery, nearest, ratio
+from benchmarks.scale import CAP, Scaled, System, growth
 from benchmarks.server import ServerRun
 from benchmarks.timing import Correlation
 
@@ -93,6 +94,17 @@ def query_limits(run: QueryRun) -> list[Limit]:
         *(Limit(f"{each.question}, beside SQL by hand", each.ratio, 1.2, " ×") for each in run.speeds),
         Limit("peak memory of these questions", run.memory / 1e6, 2000, " MB"),
     ]
+
+
+def scale_limits(runs: Mapping[System, Sequence[Scaled]]) -> list[Limit]:
+    """The memory of every run, and how the time per row grows at last on DuckDB; Spark shows it and is not bound."""
+    memory = [Limit(f"peak memory, {system}, {run.rows:,} rows", run.memory / 1e9, CAP / 1e9, " GB")
+              for system, found in runs.items() for run in found]  # fmt: skip
+    duckdb = runs.get("DuckDB", ())
+    steps = {question: growth(duckdb, question)[-1] for question in OURS} if len(duckdb) > 1 else {}
+    name = "{} on DuckDB, time per row at {:,} rows beside {:,}"
+    grown = [(name.format(question, step.large, step.small), step.per_row) for question, step in steps.items()]
+    return [*memory, *(Limit(what, found, 1.3, " ×") for what, found in grown)]
 
 
 def planning_limits(planned: Mapping[str, float]) -> list[Limit]:

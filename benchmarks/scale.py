@@ -17,13 +17,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import pairwise
 from math import log10
 from pathlib import Path
 from typing import Any, Literal
 
 import duckdb
-from pyspark.sql import SparkSession
 
 from benchmarks.events import write_in_parts
 from benchmarks.queries import EVENTS, OURS
@@ -187,7 +187,7 @@ def _plain_spark(folder: Path, rows: int) -> str:
 
 
 def _spark(folder: Path) -> Any:
-    builder = SparkSession.builder.master(MASTER).appName("dalenius-bench")
+    builder = import_module("pyspark.sql").SparkSession.builder.master(MASTER).appName("dalenius-bench")
     settings = {"spark.driver.memory": SPARK_HEAP, "spark.local.dir": str(folder), "spark.ui.enabled": "false",
                 "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}  # fmt: skip
     for name, value in settings.items():

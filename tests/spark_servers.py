@@ -58,6 +58,9 @@ def settings(name: str) -> dict[str, str]:
         "spark.local.dir": f"{place}/local",
         "spark.sql.warehouse.dir": f"{place}/warehouse",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.ui.retainedExecutions": "2",
+        "spark.ui.retainedJobs": "2",
+        "spark.ui.retainedStages": "2",
     }
 
 

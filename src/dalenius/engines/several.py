@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from importlib import import_module
@@ -31,8 +32,13 @@ from dalenius.query.types import Code
 
 Log = Callable[[BaseException], object]
 _WHY = "The owner's log says why."
-_CHECKED: dict[str, str | None] = {}
-"""What was found wrong with each engine that this process has opened; None where nothing was."""
+_REACHED = 60.0
+_FIT: set[str] = set()
+"""Engines that this process has checked, and found nothing wrong."""
+_UNFIT: dict[str, tuple[float, str]] = {}
+"""When another engine was checked, and what was wrong with it."""
+_AGAIN = 60.0
+"""Seconds after which an engine that was not fit is looked at again: its owner may have put it right."""
 
 
 class Engines:
@@ -143,15 +149,26 @@ class Engines:
         raise problem or DataMismatch(table, problem="the place where it stays cannot be reached", instead=_WHY)
 
     def _require_fit(self, address: str, table: str) -> None:
-        """Check an engine that is new to this process, on an instance of its own: it is lent rows for that."""
+        """Check an engine that is new to this process."""
         identity = self._identity(address)
-        if identity not in _CHECKED:
-            checking = import_module("dalenius.engines.conformance.checking")
-            with closing(self._made(address)) as trial:
-                _CHECKED[identity] = checking.quick_check(trial)
-        problem = _CHECKED[identity]
-        if problem is not None:
-            raise EngineUnfit(table, problem=problem)
+        if identity in _FIT:
+            return
+        at, problem = _UNFIT.get(identity, (-_AGAIN, ""))
+        if time.monotonic() - at >= _AGAIN:
+            problem = self._checked(address)
+            if not problem:
+                _FIT.add(identity)
+                return
+            _UNFIT[identity] = time.monotonic(), problem
+        raise EngineUnfit(table, problem=problem)
+
+    def _checked(self, address: str) -> str:
+        """What is wrong with an engine, if anything: found with an instance of its own, since it is lent rows."""
+        checking = import_module("dalenius.engines.conformance.checking")
+        with closing(self._made(address)) as trial:
+            trial.fetched("SELECT 1 AS n", _REACHED, None)  # what cannot be reached is not unfit
+            found: str | None = checking.quick_check(trial)
+        return found or ""
 
     def _made(self, address: str) -> LiveEngine:
         secret = self._given.get(address) or self._secret(address)

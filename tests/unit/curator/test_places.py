@@ -15,6 +15,7 @@ import dalenius as dl
 from clinics import COLUMNS, add_visits, visits
 from dalenius.curator.databases import Database
 from dalenius.engines import several
+from dalenius.engines.conformance import checking
 from dalenius.engines.several import Engines
 from dalenius.errors import DataMismatch, EngineUnfit, InvalidParameter, MissingExtra, QueryRefused, WorkStopped
 from dalenius.privacy.exact import unseal
@@ -413,8 +414,11 @@ def test_types_that_change_stop_a_question_and_the_next_one_is_written_anew(
 def test_an_engine_that_differs_is_refused(
     db: Database, source: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    found = ["lower(text) differs"]
+    monkeypatch.setattr(several, "_FIT", set())
+    monkeypatch.setattr(several, "_UNFIT", {})
+    monkeypatch.setattr(checking, "quick_check", lambda engine: found.pop() if found else None)
     db.close()
-    monkeypatch.setitem(several._CHECKED, source[0], "lower(text) differs from what Dalenius defines")
     with dl.open(db._curator.folder.path) as again:  # type: ignore[union-attr]
         again.grant("ana", tables=["visits"])
         for ask in (again.sql(COUNT).explain, lambda: again.as_analyst("ana").sql(COUNT).run(share="1%")):
@@ -424,13 +428,13 @@ def test_an_engine_that_differs_is_refused(
         with pytest.raises(EngineUnfit):
             add_visits(again, "more", source)
         assert again.spent()["patients"].share == 0
+        monkeypatch.setattr(several, "_AGAIN", 0.0)  # some time later, when it was put right
+        assert exact(again, COUNT) == [120]
 
 
 def test_an_engine_is_checked_once_in_a_process(source: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from dalenius.engines.conformance import checking
-
     seen: list[object] = []
-    monkeypatch.setattr(several, "_CHECKED", {})
+    monkeypatch.setattr(several, "_FIT", set())
     monkeypatch.setattr(checking, "quick_check", seen.append)
     for _ in range(2):
         with people() as db:
@@ -441,8 +445,28 @@ def test_an_engine_is_checked_once_in_a_process(source: tuple[str, str], monkeyp
     assert len(seen) == 1
 
 
+def test_a_server_that_is_down_is_not_unfit(source: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    port = source[0].rpartition(":")[2].partition("/")[0]
+    with people() as db, pytest.raises(DataMismatch, match="cannot be reached"):
+        add_visits(db, "visits", (source[0].replace(port, "1"), source[1]))
+
+
+def test_a_role_that_may_make_no_temporary_tables_is_enough(
+    server: str, source: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(several, "_FIT", set())
+    run(server, "REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
+    try:
+        with people() as db:
+            add_visits(db, "visits", source)
+            assert exact(db, COUNT) == [120]
+    finally:
+        run(server, "GRANT TEMPORARY ON DATABASE postgres TO PUBLIC")
+    assert {source[0]} == several._FIT
+
+
 def test_a_missing_package_is_named(source: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(several, "_CHECKED", {source[0]: None})
+    monkeypatch.setattr(several, "_FIT", {source[0]})
     error = ImportError("no", name="psycopg")
 
     def absent(module: str) -> Any:

@@ -367,3 +367,10 @@ def test_a_sum_that_could_overflow_is_refused_before_anything_is_read(engine: Po
     with pytest.raises(QueryRefused):
         engine.spelled(aggregate(scanned(table, x0="x"), [Total("sum", "x.0")], keys=()))
     engine.hold([each for each, _ in TABLES.values()])
+
+
+def test_a_population_names_its_units_in_one_way(engine: PostgresEngine) -> None:
+    table = private("more", {"kind": Text()}, unit=EachRow())
+    with pytest.raises(DataMismatch, match="another way"):
+        engine.register(table, pa.table({"kind": ["a"]}))
+    engine.register(private("more", {"kind": Text()}, unit=EachRow(), population="others"), pa.table({"kind": ["a"]}))

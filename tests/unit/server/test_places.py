@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,8 @@ def test_refusals_because_of_places_say_that_nothing_was_spent(
     db.add_table("cities", pa.table({"city": ["Oslo"]}), public=True, columns={"city": COLUMNS["city"]})
     db.grant("ana", tables=["cities"])
     said = [fault(db, "SELECT COUNT(*) AS n FROM visits JOIN cities USING (city)")]
-    monkeypatch.setitem(several._CHECKED, source[0], "lower(text) differs")
+    monkeypatch.setattr(several, "_FIT", set())
+    monkeypatch.setitem(several._UNFIT, source[0], (time.monotonic(), "lower(text) differs"))
     with dl.open(tmp_path / "clinic") as again:
         said.append(fault(again, COUNT["sql"]))
     assert [each.type for each in said] == ["QueryRefused", "EngineUnfit"]

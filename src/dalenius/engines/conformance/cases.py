@@ -144,8 +144,12 @@ def known_cases() -> list[Expression]:
 
 
 def few_cases() -> list[Expression]:
-    """Every function with its first arguments, and with its last."""
-    return [case for cases in _made().values() for case in dict.fromkeys([cases[0], cases[-1]])]
+    """Every function once for each kind of column that it may begin with."""
+    found: dict[tuple[str, str], Expression] = {}
+    for name, cases in _made().items():
+        for case in cases:
+            found.setdefault((name, next(case.columns()).partition(".")[0]), case)
+    return list(found.values())
 
 
 @lru_cache(maxsize=1)

@@ -18,16 +18,18 @@ from dalenius.errors import DataMismatch
 from dalenius.query.expressions import Expression
 
 Tick: TypeAlias = Callable[[float], object]
-BATCH = 40
+BATCH = 50
 """Expressions in one pass: more take longer to plan than they save."""
-POOL = 2_000
+POOL = 1_000
 """Expressions that are made of each other."""
+LIGHT, HEAVY = 12, 60
+"""How many columns the expressions of a pool read at most: every fifth pool has heavy ones, which take long to plan."""
 EACH = 20
 """Plans over one world."""
 MOST = 25
 """Differences after which a check ends: an engine that has so many has more."""
 _WORLDS = 50
-_QUICK_ROWS, _TRIED = 300, 40
+_QUICK_ROWS, _TRIED = 200, 40
 
 
 @dataclass
@@ -79,7 +81,7 @@ def check(
 def quick_check(engine: Checked) -> str | None:
     """Why an engine is not fit, naming a function or a form of plan and no value; None if nothing was found.
 
-    It takes seconds: every function with one or two lists of arguments over few rows, and a few plans. The engine must
+    It takes seconds: every function with a few lists of arguments over few rows, and a few plans. The engine must
     hold no table of its own.
     """
     try:
@@ -127,9 +129,10 @@ def _parts_over_edges(table: Edges, expressions: int, seed: int) -> Iterator[_Pa
         return
     for batch in _cut(known_cases()):
         yield _Part(_some(table.differences(batch)), cases=len(batch))
-    for start in range(0, expressions, POOL):
+    for pool, start in enumerate(range(0, expressions, POOL)):
         table.forget()
-        for batch in _cut(random_expressions(min(POOL, expressions - start), f"{seed} {start}")):
+        heaviest = HEAVY if pool % 5 == 4 else LIGHT
+        for batch in _cut(random_expressions(min(POOL, expressions - start), f"{seed} {pool}", heaviest)):
             yield _Part(_some(table.differences(batch)), expressions=len(batch))
 
 

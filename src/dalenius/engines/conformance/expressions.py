@@ -43,7 +43,7 @@ def tried(name: str, *arguments: Expression) -> Expression | None:
         return None
 
 
-def random_expressions(count: int, seed: object, heaviest: int = 60) -> list[Expression]:
+def random_expressions(count: int, seed: object, heaviest: int) -> list[Expression]:
     """So many calls; all that are refused, or read more than `heaviest` columns, are left out."""
     draws = Draws(f"expressions {seed}")
     pools: dict[str, list[Expression]] = {kind: [] for kind in "ntdb"}

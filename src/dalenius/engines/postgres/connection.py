@@ -122,7 +122,8 @@ class Server:
             connection.close()
 
     def _lending(self) -> Connection:
-        self._lender = self._lender or self._opened()
+        if self._lender is None or self._lender.closed:
+            self._lender = self._opened()
         return self._lender
 
     def _opened(self) -> Connection:
@@ -144,7 +145,11 @@ class Server:
                 return kept
             kept.close()
         connection = self._opened()
-        connection.execute(statements)
+        try:
+            connection.execute(statements)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _kept(self) -> Connection | None:

@@ -13,6 +13,11 @@ from typing import Any
 
 from dalenius.errors import InvalidParameter, MissingExtra
 
+_RULES = "org.apache.spark.sql.catalyst.optimizer"
+_UNWANTED = (
+    "ReorderAssociativeOperator",  # adds up constants beforehand, which need not fit
+    "ConvertToLocalRelation",  # computes rows in memory in another way than those of a table
+)
 SETTINGS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
@@ -27,11 +32,16 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    # It adds up constants beforehand that need not fit.
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ReorderAssociativeOperator",
+    "spark.sql.optimizer.excludedRules": ",".join(f"{_RULES}.{rule}" for rule in _UNWANTED),
+    # Descriptions of plans are kept in memory for an owner's web page.
+    "spark.sql.maxPlanStringLength": "8192",
 }
 """What our sessions set for themselves."""
-_STARTED = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+_STARTED = {
+    "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
+    "spark.ui.retainedJobs": "100", "spark.ui.retainedStages": "100", "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "10",
+}  # fmt: skip
 """What an application has that we start. Its log may quote rows, so there is none."""
 _CATALOGS = "spark.sql.catalog."
 _CONNECT = "sc://"

@@ -20,7 +20,7 @@ from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.cells import Cells
 from dalenius.query.plan.passes import Pass
 from dalenius.query.plan.relations import Scan
-from dalenius.query.tables import Place, Table, UnitColumn, Via
+from dalenius.query.tables import EachRow, Place, Table, UnitColumn, Via
 from dalenius.query.types import Choice, Code
 
 Tick = Callable[[float], object]
@@ -153,12 +153,25 @@ class LiveEngine(ABC):
         unit = table.protection.unit if table.protection else None
         if isinstance(unit, Via):
             self._require_parent(table, unit)
+        self._require_one_way(table)
         for name in (*table.keys, *([unit.column] if isinstance(unit, UnitColumn | Via) else [])):
             if self.dialect.id_kind(columns[name]) is None:
                 raise DataMismatch(
                     table.name, problem=f"column {name!r} holds {columns[name].type}, which names nobody",
                     instead="Ids are whole numbers or texts.",
                 )  # fmt: skip
+
+    def _require_one_way(self, table: Table) -> None:
+        """Either each row is a unit of a population, or all its tables name units by an id."""
+        for other in self.dialect.staying.values():
+            mine, theirs = table.protection, other.table.protection
+            if mine and theirs and mine.population == theirs.population and other.table.name != table.name:
+                kinds = {type(each.unit) for each in (mine, theirs)}
+                if kinds == {EachRow, UnitColumn}:
+                    raise DataMismatch(
+                        table.name, problem=f"other tables of {mine.population!r} name their units in another way",
+                        instead="Either each row is a unit, or all tables of a population name their units by an id.",
+                    )  # fmt: skip
 
     def _require_parent(self, table: Table, via: Via) -> None:
         parent = self.dialect.staying.get(via.table)
