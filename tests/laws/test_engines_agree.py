@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 
 import pytest
 
+from dalenius.engines.conformance.checking import check, quick_check
 from dalenius.engines.conformance.plans import Generated, nodes, plans
 from dalenius.engines.conformance.worlds import Database, small_database, world
 from dalenius.engines.duckdb.dialect import DuckDBDialect
@@ -18,9 +20,11 @@ from dalenius.errors import QueryRefused
 from dalenius.query.binding import sources
 from dalenius.query.plan.relations import Join
 from loaded import duckdb_of, quick_results, results
+from opened_engines import ENGINES, engine
 
 WORLDS = 10
 EACH = 50
+PLANS = {"duckdb": 200, "postgres": 200, "spark": 40}
 
 
 def differing(
@@ -74,6 +78,45 @@ def test_the_check_notices_an_engine_that_rounds_the_other_way(monkeypatch: pyte
 def test_the_check_notices_an_engine_that_keeps_other_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "group_hash", lambda unit, key: f"({unit} + {key}) % 1000")
     assert any(True for where in range(3) for _ in differing(40, where))
+
+
+# ---- all engines
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_generated_plans_give_what_the_reference_gives(name: str) -> None:
+    report = check(engine(name), expressions=0, plans=PLANS[name])
+    assert report.differences == []
+    assert report.plans == PLANS[name]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ENGINES)
+def test_1000_generated_plans_give_what_the_reference_gives(name: str) -> None:
+    report = check(engine(name), expressions=0, plans=1_000, seed=1)
+    assert report.differences == []
+    assert report.plans == 1_000
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_check_notices_an_engine_that_keeps_other_groups_than_defined(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passes, "group_hash", lambda unit, key: f"({unit} + {key}) % 1000")
+    assert not check(engine(name), expressions=0, plans=20).passed
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_that_scales_otherwise_is_refused_with_the_form_of_the_plan_and_no_value(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passes, "at_most", lambda count, most: count)
+    reason = quick_check(engine(name))
+    assert reason is not None
+    assert re.fullmatch(r"a pass \(\w+ over [\w, ]+\) gives other totals than defined", reason)
+
+
+# ---- rows that joins keep
 
 
 def joins_units(plan: Generated) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -152,26 +153,25 @@ class Database(Session):
         with curator.import_turn():
             catalog = declared(curator.catalog)
             curator.records.require_consistent(catalog)
-            self._meet(stay)
             version = curator.records.next_version(name)
             table = replace(catalog.table(name), version=version, rows=None, repeats=())
-            counted = self._registered(table, source, catalog.reading(name))
+            with self._meeting(stay):
+                counted = self._registered(table, source, catalog.reading(name))
             if curator.folder and stay and stay.secret is not None:
                 curator.folder.keep_passwords({stay.address: stay.secret})
             above = curator.records.tables.get(parent(table) or "")
             curator.change(declared, imported=Version.of(counted, parent=above.version if above else None))
 
-    def _meet(self, stay: Stay | None) -> None:
-        if stay is not None and isinstance(self._curator.engine, Engines):
-            self._curator.engine.meet(stay)
+    def _meeting(self, stay: Stay | None) -> AbstractContextManager[None]:
+        engine = self._curator.engine
+        return engine.meeting(stay) if stay is not None and isinstance(engine, Engines) else nullcontext()
 
     def source_columns(self, source: Any) -> dict[str, str]:
         """The types of the columns of a table where it stays, as they are called there. No row is read."""
         stay = staying(source)
         if stay is None or not isinstance(self._curator.engine, Engines):
             raise InvalidParameter("source", type(source), allowed="a table that stays in PostgreSQL or Spark")
-        with self._curator.working():
-            self._meet(stay)
+        with self._curator.working(), self._meeting(stay):
             return dict(self._curator.engine.columns(Place(*stay.place)))
 
     def remarks(self, name: str) -> list[str]:
@@ -244,6 +244,7 @@ class Database(Session):
         if stay is None:
             raise InvalidParameter("source", type(source), allowed="left out, or a table that stays elsewhere")
         if stay.secret is not None and self._curator.folder:
+            self.source_columns(source)  # a password that does not hold is not kept
             self._curator.folder.keep_passwords({stay.address: stay.secret})
         return {"source": list(stay.place)}
 

@@ -6,7 +6,7 @@ import copy
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -70,8 +70,24 @@ class Engines:
 
     # ---- places
 
-    def meet(self, place: Stay) -> None:
-        """Take over a password, token or session that an owner has handed in for a place."""
+    @contextmanager
+    def meeting(self, place: Stay) -> Iterator[None]:
+        """Take over a password, token or session that an owner has handed in for a place; if what is tried with it
+        fails, the password before it holds again."""
+        before = self._given.get(place.address)
+        self._meet(place)
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                if place.secret is not None and before != place.secret:
+                    self._given.pop(place.address, None)
+                    if before is not None:
+                        self._given[place.address] = before
+                    self._forget(place.address)
+            raise
+
+    def _meet(self, place: Stay) -> None:
         with self._lock:
             if place.session is not None and place.session is not self._spark:
                 if SPARK in self._live:
@@ -264,7 +280,11 @@ class Engines:
         if not isinstance(engine, LiveEngine):
             return engine.spelled(step)
         dialect = copy.copy(engine.dialect)
-        dialect.staying = {name: _by_declared_names(dialect, each) for name, each in engine.dialect.staying.items()}
+        asked = {table.name for table in step.child.tables}
+        dialect.staying = {
+            name: _by_declared_names(dialect, each) if name in asked else _unnamed(dialect, each)
+            for name, each in engine.dialect.staying.items()
+        }
         return passes.spelled(step, dialect)
 
     def run(
@@ -361,6 +381,15 @@ def _with_parents(engine: LiveEngine, tables: Iterable[Table]) -> Iterator[live.
 def _by_declared_names(dialect: live.LiveDialect, known: live.Staying) -> live.Staying:
     columns = {name: live.SourceColumn(f"s.{dialect.quote(name)}", each.type) for name, each in known.columns.items()}
     return live.Staying(known.table, dialect.quote(known.table.name), columns)
+
+
+def _unnamed(dialect: live.LiveDialect, known: live.Staying) -> live.Staying:
+    """A table that others lead through, for somebody who may not know it."""
+    columns = {
+        name: live.SourceColumn(f"s.{dialect.quote(f'key {place}')}", each.type)
+        for place, (name, each) in enumerate(known.columns.items())
+    }
+    return live.Staying(known.table, dialect.quote("a table of the same population"), columns)
 
 
 def _alike(engine: LiveEngine, known: live.Staying) -> bool:

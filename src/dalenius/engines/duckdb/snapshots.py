@@ -27,7 +27,7 @@ from dalenius.engines.engine import Reading
 from dalenius.engines.sql.hashes import folded, mixed
 from dalenius.errors import DataMismatch
 from dalenius.query.tables import EachRow, Table, UnitColumn, Via
-from dalenius.query.types import Choice, Domain, Ranged, Text
+from dalenius.query.types import LONGEST_KEPT, Choice, Domain, Ranged, Text
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 Kind: TypeAlias = Literal["integer", "text", "row"]
@@ -278,10 +278,8 @@ class Import:
         if self._recorded("people", population) not in (None, "row"):
             self._refuse_mixed(population)
         self._record("people", population, "row")
-        parts = [
-            f"coalesce(length({stored(name)}::VARCHAR) || ':' || {stored(name)}::VARCHAR, 'null')"
-            for name, _ in self.table.columns
-        ]
+        texts = [f"substring({stored(name)}::VARCHAR, 1, {LONGEST_KEPT})" for name, _ in self.table.columns]
+        parts = [f"coalesce(length({each}) || ':' || {each}, 'null')" for each in texts]
         content = " || ',' || ".join([_literal(self.table.name), *parts])
         numbered = "SELECT *, row_number() OVER (PARTITION BY content) AS copy"
         return (

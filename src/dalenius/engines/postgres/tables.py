@@ -15,7 +15,7 @@ from dalenius.engines.postgres.connection import Connection
 from dalenius.errors import DataMismatch
 
 _FOUND = """
-SELECT c.oid::bigint, n.nspname::text, c.relname::text,
+SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind IN ('v', 'f'),
        has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT'),
        has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -70,12 +70,15 @@ def found(connection: Connection, name: str) -> Found:
     if len(rows) != 1:
         problem = "there are two tables of this name" if rows else "the database has no table of this name"
         raise DataMismatch(name, problem=problem, instead="Name it as schema.table, exactly as it is written there.")
-    number, schema, table, readable, writable = rows[0]
+    number, schema, table, computed, readable, writable = rows[0]
     if not readable:
         raise DataMismatch(name, problem="the role may not read it", instead=f"GRANT SELECT ON {name} to the role.")
     columns = connection.execute(_COLUMNS, {"table": number}).fetchall()
     types = {column: _kind(*facts) for column, *facts in columns}
-    return Found(f"{quoted(schema)}.{quoted(table)}", types, tuple(_remarks(connection, name, writable)))
+    source = f"{quoted(schema)}.{quoted(table)}"
+    if computed:  # A condition of a question must not be moved into it, where it could meet rows that are not in it.
+        source = f"(SELECT * FROM {source} OFFSET 0)"
+    return Found(source, types, tuple(_remarks(connection, name, writable)))
 
 
 def _kind(kind: str, enum: bool, deterministic: bool) -> str:

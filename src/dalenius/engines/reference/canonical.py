@@ -111,7 +111,7 @@ def row_identities(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[int]
 
 
 def _content(domain: Domain, raw: Any) -> str:
-    code = _whole_text(raw) if isinstance(domain, Choice) else canonical(domain, raw)
+    code = canonical(Text() if isinstance(domain, Choice) else domain, raw)
     if code is None:
         return "null"
     text = str(code).lower() if isinstance(code, bool) else str(code)

@@ -4,13 +4,15 @@ Total for every content: what lies outside the bounds moves to the nearest one, 
 character and one that is not valid become NULL. A number becomes the multiple of the column's step that is nearest,
 halves upwards; a float is read as the shortest decimal that prints it. Integers and decimals are exact.
 
-Texts become codes in a view below every scan (`canonical_text`), since NFC is a method of a Java library here, which
-Spark takes for random and so allows in a SELECT alone.
+NFC and the shortest decimal are methods of Java libraries here, which Spark takes for random and so allows in a SELECT
+alone. So every table is read through a view that has its codes.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from math import ceil, floor
 
 from dalenius.engines.spark.words import LIMIT, NARROW, WIDE, named, quotient, text_literal, wide
@@ -27,6 +29,13 @@ _SHORTEST = "try_reflect('com.fasterxml.jackson.core.io.NumberOutput', 'toString
 _LONGEST_INTEGER_ID = 18
 _ODD = 40
 """More digits than any float has."""
+
+
+@dataclass(frozen=True)
+class Coded(SourceColumn):
+    """A column of a view that has the codes of a declared column in another column, too."""
+
+    code: str
 
 
 def code(domain: Domain, column: SourceColumn) -> str | None:
@@ -81,7 +90,7 @@ def _number(domain: Number, column: SourceColumn) -> str | None:
     if column.type in INTEGERS:
         found = _steps(domain, column.name, Fraction(1), wide_already=False)
     elif decimal:
-        found = _steps(domain, _digits_of_decimal(column.name, *decimal), Fraction(1, 10 ** decimal[1]))
+        found = _of_decimal(domain, column.name, *decimal)
     elif column.type in FLOATS:
         return _of_float(domain, f"CAST({column.name} AS DOUBLE)")
     else:
@@ -97,15 +106,28 @@ def _decimal(column: SourceColumn) -> tuple[int, int] | None:
     return int(digits), int(scale)
 
 
+def _of_decimal(domain: Number, column: str, digits: int, scale: int) -> str | None:
+    """From a multiple of the last place, or of the last place that counts where that would be too long."""
+    places = _places_of_halves(domain.step)
+    exact = _steps(domain, _digits_of_decimal(column, digits, scale), Fraction(1, 10**scale))
+    if exact is not None or places is None:
+        return exact
+    return _steps(domain, named(_unsigned(column), "written", _floored("written", column, places)),
+                  Fraction(1, 10**places))  # fmt: skip
+
+
 def _digits_of_decimal(column: str, digits: int, scale: int) -> str:
     """A decimal as a multiple of its last place. A product that could need more than 38 digits would lose some."""
     if scale == 0:
         return wide(column)
     if digits + scale + 2 <= 38:
         return wide(f"({column} * CAST({10**scale} AS DECIMAL({scale + 1}, 0)))")
-    written = f"trim(LEADING {text_literal('-')} FROM CAST({column} AS STRING))"
-    size = named(written, "written", _whole_part("written", scale))
-    return f"(CASE WHEN {column} < 0 THEN 0 - {size} ELSE {size} END)"
+    return named(_unsigned(column), "written", _floored("written", column, scale))
+
+
+def _unsigned(column: str) -> str:
+    """A decimal as text, without its sign."""
+    return f"trim(LEADING {text_literal('-')} FROM CAST({column} AS STRING))"
 
 
 def _steps(domain: Number, value: str, unit: Fraction, *, wide_already: bool = True) -> str | None:
@@ -170,24 +192,28 @@ def _quick(domain: Number, value: str) -> str:
 
 
 def _places(step: Fraction) -> int:
-    """So many decimal places that cutting off the rest moves no value over a half: halves are written in them, or, if
-    no decimal is a half, every float from the first half on is.
-    """
-    half, places = step / 2, 0
-    rest = half.denominator
+    """So many decimal places that cutting off the rest moves no float over a half: halves are written in them or, if no
+    decimal is a half, every float from the first half on is."""
+    written = _places_of_halves(step)
+    if written is not None:
+        return written
+    magnitude = 0
+    while Fraction(10) ** (magnitude + 1) <= step / 2:
+        magnitude += 1
+    while Fraction(10) ** magnitude > step / 2:
+        magnitude -= 1
+    return max(0, 17 - magnitude)
+
+
+def _places_of_halves(step: Fraction) -> int | None:
+    """How many decimal places halves between two steps are written in; None if no decimal is one."""
+    half, rest = step / 2, (step / 2).denominator
     for factor in (2, 5):
         while rest % factor == 0:
             rest //= factor
-    if rest == 1:
-        while (half * 10**places).denominator != 1:
-            places += 1
-        return places
-    magnitude = 0
-    while Fraction(10) ** (magnitude + 1) <= half:
-        magnitude += 1
-    while Fraction(10) ** magnitude > half:
-        magnitude -= 1
-    return max(0, 17 - magnitude)
+    if rest != 1:
+        return None
+    return next(places for places in count() if (half * 10**places).denominator == 1)
 
 
 def _floored(written: str, value: str, places: int) -> str:

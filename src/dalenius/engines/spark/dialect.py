@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dalenius.engines.hashing import DIGITS
 from dalenius.engines.spark import words
-from dalenius.engines.spark.codes import code, id_kind, id_text
+from dalenius.engines.spark.codes import Coded, code, id_kind, id_text
 from dalenius.engines.spark.patterns import matches
 from dalenius.engines.spark.words import NARROW, WIDE
 from dalenius.engines.sql.dialect import NARROW as NARROW_LIMIT
@@ -21,7 +21,7 @@ _DECIMAL = r"\A([+-]?)([0-9]*)(?:\.([0-9]+))?\z"
 
 
 class SparkDialect(LiveDialect):
-    """Tables that stay where they are, whose texts are brought to NFC by a view (see `codes`)."""
+    """Tables that stay where they are, behind views that have their codes (see `views`)."""
 
     wide, text = WIDE, words.TEXT
 
@@ -123,7 +123,7 @@ class SparkDialect(LiveDialect):
     # ---- tables that stay
 
     def code(self, domain: Domain, column: SourceColumn) -> str | None:
-        return code(domain, column)
+        return column.code if isinstance(column, Coded) else code(domain, column)
 
     def id_kind(self, column: SourceColumn) -> Kind | None:
         return id_kind(column)

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from hashlib import sha256
 from itertools import count
 from typing import Any
 
 import pyarrow as pa
 
-from dalenius.engines.spark.codes import canonical_text, is_text
 from dalenius.engines.spark.dialect import SparkDialect
 from dalenius.engines.spark.lending import readable
 from dalenius.engines.spark.running import run
 from dalenius.engines.spark.sessions import end, own_session
+from dalenius.engines.spark.views import coded_view
 from dalenius.engines.spark.words import quote
-from dalenius.engines.sql.live import SourceColumn, Staying
+from dalenius.engines.sql.live import Staying
 from dalenius.engines.sql.live_engine import LiveEngine, Tick
 from dalenius.errors import DataMismatch
 from dalenius.query.tables import Place, Table
 
 _PARQUET = ".parquet"
-
-
-@dataclass(frozen=True)
-class _View:
-    """The view that a table is scanned through, and what must be looked at anew before that."""
-
-    name: str
-    source: str
 
 
 class SparkEngine(LiveEngine):
@@ -41,7 +31,8 @@ class SparkEngine(LiveEngine):
     ) -> None:
         super().__init__(SparkDialect(), seconds=seconds, log=log)
         self.session = own_session(address)
-        self._views: dict[str, _View] = {}
+        self._frames: set[str] = set()
+        self._sources: dict[str, str] = {}
         self._numbers = count()
 
     def described(self, place: Place) -> tuple[str, Mapping[str, str]]:
@@ -63,9 +54,9 @@ class SparkEngine(LiveEngine):
 
     def fetched(self, sql: str, seconds: float, tick: Tick | None) -> pa.Table:
         def query() -> Any:
-            for view in list(self._views.values()):
-                if view.name in sql:
-                    self.session.catalog.refreshTable(view.source)
+            for view, source in list(self._sources.items()):
+                if view in sql:  # files may have come or gone
+                    self.session.catalog.refreshTable(source)
             return self.session.sql(sql)
 
         return run(self.session, query, seconds=seconds, tick=tick)
@@ -77,21 +68,20 @@ class SparkEngine(LiveEngine):
         """A data frame as a view of our session."""
         name = f"dalenius_source_{next(self._numbers)}"
         frame.createOrReplaceTempView(name)
-        return quote(name)
+        self._frames.add(name)
+        return name
 
     def _hold(self, table: Table, source: str, types: Mapping[str, str], rename: Mapping[str, str]) -> None:
-        """Scan through a view that has the columns that are needed, under names of its own, and texts as codes."""
+        """Read the table through a view that has its codes."""
         super()._hold(table, source, types, rename)
         held = self.dialect.staying[table.name]
-        view = _View(f"dalenius_{sha256(table.name.encode()).hexdigest()[:16]}", source)
-        columns = {name: SourceColumn(f"s.c{place}", column.type)
-                   for place, (name, column) in enumerate(held.columns.items())}  # fmt: skip
-        terms = [f"{canonical_text(each.name) if is_text(each) else each.name} AS c{place}"
-                 for place, each in enumerate(held.columns.values())]  # fmt: skip
-        selected = f"SELECT {', '.join(terms) or '1'} FROM {source} s"
-        self._views[table.name] = view
-        self.session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {view.name} AS {selected}")
-        self.dialect.staying[table.name] = Staying(held.table, view.name, columns)
+        view, select, columns = coded_view(table, source, held.columns)
+        if source in self._frames:
+            self.session.sql(select).createOrReplaceTempView(view)
+        else:  # as text, so that Spark looks at the table anew for each question
+            self.session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS {select}")
+        self._sources[view] = source
+        self.dialect.staying[table.name] = Staying(held.table, view, columns)
 
 
 def _types(frame: Any) -> dict[str, str]:

@@ -146,7 +146,10 @@ class LiveDialect(Dialect):
     def _each_row(self, found: Staying) -> str:
         """Each row's id: the hash of what it holds, and how many equal rows were counted before it."""
         codes = [(domain, self._kept(domain, found.columns[name])) for name, domain in found.table.columns]
-        texts = [code if isinstance(domain, Text) else self.written(code) for domain, code in codes]
+        texts = [
+            self.substring(code, "1", str(LONGEST_KEPT)) if isinstance(domain, Text) else self.written(code)
+            for domain, code in codes
+        ]
         parts = [f"coalesce({self.written(self.length(text))} || ':' || {text}, 'null')" for text in texts]
         content = " || ',' || ".join([self.text_literal(found.table.name), *parts])
         numbered = f"SELECT *, row_number() OVER (PARTITION BY {_CONTENT} ORDER BY {_CONTENT}) AS {_COPY}"

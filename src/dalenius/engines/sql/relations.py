@@ -31,7 +31,7 @@ from dalenius.query.plan.relations import (
     UnitTotal,
     matched,
 )
-from dalenius.query.types import WIDEST, Domain, Ranged
+from dalenius.query.types import WIDEST, Choice, Domain, Ranged
 
 MANY = 2**40
 """More rows than any table has."""
@@ -54,18 +54,28 @@ def _(relation: Scan, d: Dialect) -> Rows:
 @rows.register
 def _(relation: Filter, d: Dialect) -> Rows:
     child = rows(relation.child, d)
-    opened = texts_opened(d, child, relation.child, computed([relation.condition]))
-    # An engine may compute what stands above a condition for rows that do not meet it, so that a narrowed column is
-    # also clamped: what relies on the narrower domain cannot overflow then.
-    narrowed = {name: domain for name, domain in relation.narrowed if isinstance(domain, Ranged)}
+    narrowed = {name: domain for name, domain in relation.narrowed if isinstance(domain, Ranged | Choice)}
+    texts = [name for name, domain in narrowed.items() if isinstance(domain, Choice)]
+    opened = texts_opened(d, child, relation.child, [*computed([relation.condition]), *texts])
+    # An engine may compute what stands above a condition for rows that do not meet it. So a narrowed column is brought
+    # into its narrower domain: what relies on that cannot overflow then.
     columns = [
-        f"{clamped(d.quote(name), narrowed[name].lower, narrowed[name].upper)} AS {d.quote(name)}"
+        f"{_narrowed(d, opened, name, narrowed[name])} AS {d.quote(name)}"
         if name in narrowed
         else _kept(d, opened, name)
         for name in relation.schema
     ]
     selected = listed([*owner(d, relation), *columns])
     return Rows(f"SELECT {selected} FROM ({opened.sql}) f WHERE {spell(d, relation.condition)}", child.coded)
+
+
+def _narrowed(d: Dialect, opened: Opened, name: str, domain: Ranged | Choice) -> str:
+    column = d.quote(name)
+    if isinstance(domain, Ranged):
+        return clamped(column, domain.lower, domain.upper)
+    kept = opened.codes.get(name, column)
+    values = ", ".join(map(d.text_literal, domain.values))
+    return f"CASE WHEN {d.as_text(column)} IN ({values}) THEN {kept} END" if values else f"NULLIF({kept}, {kept})"
 
 
 @rows.register
