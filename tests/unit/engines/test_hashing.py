@@ -12,7 +12,7 @@ from dalenius.engines.duckdb.dialect import DUCKDB
 from dalenius.engines.hashing import NULL_NUMBER, P, kept, number
 from dalenius.engines.hashing import group_hash as python_hash
 from dalenius.engines.hashing import identity as python_identity
-from dalenius.engines.sql.hashes import folded, group_hash, key_number, mixed
+from dalenius.engines.sql.hashes import folded, folded_unit, group_hash, key_number, mixed
 from dalenius.query.types import Bool, Code, Domain, Int, Text
 
 INTEGERS = [0, 1, -1, P - 1, P, P + 1, -P, 7, -7, 2**62, -(2**62), 2**63 - 1, -(2**63), 2**125, -(2**125), 10**30]
@@ -30,16 +30,20 @@ def in_sql(expression: str, value: Code) -> int:
 @pytest.mark.parametrize(
     ("values", "domain"),
     [
-        (INTEGERS, None),
         ([0, 5, P - 1], Int(0, P - 1)),
         ([-5, 0, 5, -P + 1], Int(1 - P, P - 1)),
         (TEXTS, Text()),
         ([True, False], Bool()),
     ],
 )
-def test_numbers_are_the_same_in_sql(values: list[Code], domain: Domain | None) -> None:
+def test_numbers_are_the_same_in_sql(values: list[Code], domain: Domain) -> None:
     for value in values:
         assert in_sql(mixed(folded(DUCKDB, "x", domain)), value) == number(value)
+
+
+def test_numbers_of_units_are_the_same_in_sql() -> None:
+    for value in INTEGERS:
+        assert in_sql(mixed(folded_unit(DUCKDB, "x", DUCKDB.wide)), value) == number(value)
 
 
 def test_identities_are_the_same_in_sql() -> None:

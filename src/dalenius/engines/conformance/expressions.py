@@ -31,8 +31,17 @@ _SHAPES = {
     "": ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "is_null", "coalesce", "null_if",
          "case", "in", "between", "least", "greatest"],
 }  # fmt: skip
-_CONSTANT = {"round", "bin", "clamp", "substring", "like", "to_real", "add_days"}
-"""Functions whose arguments after the first are constants."""
+_CONSTANTS: dict[str, list[Any]] = {
+    "round": [0, 1, -1, 3],
+    "bin": [1, 7, 30, Fraction(1, 2), Fraction(10, 3)],
+    "clamp": [-(2**70), -100, -1, 0, Fraction(1, 3), 2, 50, WIDE],
+    "substring": [-5, 0, 1, 2, 3, 100],
+    "like": ["%", "a%", "_", "%_b%", "_%_", "50%", "", "%\\%", "é_"],
+    "to_real": [1, 10, Fraction(1, 4), Fraction(1, 100)],
+    "add_days": [-400, -1, 0, 1, 29, 10**9],
+}
+"""Functions whose arguments after the first are constants, and constants that suit most of them."""
+_DATES = [dt.date(1, 1, 1), dt.date(1970, 1, 1), dt.datetime(2024, 2, 29, 12, 30), dt.date(9999, 12, 31)]
 
 
 def tried(name: str, *arguments: Expression) -> Expression | None:
@@ -92,8 +101,18 @@ def _random_call(draws: Draws, pools: Mapping[str, list[Expression]]) -> Express
     arguments = [draws.choice(pools[kind]) for _ in range(draws.between(function.least, most))]
     if name == "case":
         arguments[0] = draws.choice(pools["b"])
-    for place in range(1 if name in _CONSTANT else len(arguments), len(arguments)):
-        arguments[place] = literal(draws.choice(LITERALS))
+    if name in _CONSTANTS:
+        arguments[1:] = map(literal, _drawn_constants(draws, name, kind, len(arguments) - 1))
     if name == "date_trunc":
         arguments[0] = literal(draws.choice(_PERIODS))
     return tried(name, *arguments)
+
+
+def _drawn_constants(draws: Draws, name: str, kind: str, count: int) -> list[Any]:
+    if draws.chance(20):
+        return [draws.choice(LITERALS) for _ in range(count)]
+    if name != "clamp":
+        return [draws.choice(_CONSTANTS[name]) for _ in range(count)]
+    bounds = _DATES if kind == "d" else _CONSTANTS[name]
+    lower = draws.below(len(bounds))
+    return [bounds[lower], bounds[draws.between(lower, len(bounds) - 1)]]

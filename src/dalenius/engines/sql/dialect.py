@@ -215,6 +215,10 @@ class Dialect(ABC):
         """At most so many rows of each unit, in a way of the engine's own; None to spell it as for every engine."""
         return None
 
+    def unit_size(self, relation: Relation) -> str:
+        """The integer type that holds the ids of a relation's units."""
+        return self.wide
+
     def text_number(self, code: str) -> str:
         """The number of a coded text in the public hash."""
         raise TypeError("this engine has no codes for texts")

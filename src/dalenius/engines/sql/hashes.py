@@ -9,7 +9,7 @@ from dalenius.engines.sql.dialect import Dialect
 from dalenius.query.types import Bool, Domain, Ranged, Text
 
 
-def folded(d: Dialect, value: str, domain: Domain | None = None) -> str:
+def folded(d: Dialect, value: str, domain: Domain) -> str:
     """An integer as a number below P; the domain, where it is known, leaves out what does nothing."""
     if isinstance(domain, Bool):
         return d.cast(f"CASE WHEN {value} THEN 1 WHEN NOT {value} THEN 0 END", d.narrow)
@@ -19,9 +19,13 @@ def folded(d: Dialect, value: str, domain: Domain | None = None) -> str:
         return d.fitted(value, d.narrow)
     if isinstance(domain, Ranged) and domain.lower > -P and domain.upper < P:
         return f"({d.fitted(value, d.narrow)} + {P}) % {P}"
-    size = d.type_of(domain) if isinstance(domain, Ranged) else d.wide
-    whole = d.cast(value, size) if isinstance(domain, Ranged) else value
-    return d.fitted(f"(({_folds(d, whole, size)}) % {P} + {P}) % {P}", d.narrow)
+    size = d.type_of(domain)
+    return folded_unit(d, d.cast(value, size), size)
+
+
+def folded_unit(d: Dialect, unit: str, size: str) -> str:
+    """The same for the id of a unit, in the integer type that holds it."""
+    return d.fitted(f"(({_folds(d, unit, size)}) % {P} + {P}) % {P}", d.narrow)
 
 
 def folded_identity(d: Dialect, identity: str) -> str:

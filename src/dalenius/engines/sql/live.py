@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dalenius.engines.sql.dialect import Dialect, Rows, listed
-from dalenius.query.plan.relations import Scan
+from dalenius.query.plan.relations import Relation, Scan
 from dalenius.query.tables import EachRow, Table, UnitColumn, Via
 from dalenius.query.types import LONGEST_KEPT, Choice, Domain, Text
 
@@ -156,6 +156,12 @@ class LiveDialect(Dialect):
         rows = f"{numbered} FROM (SELECT s.*, {content} AS {_CONTENT} FROM {found.source} s) c"
         named = self.identity(f"{_CONTENT} || '#' || {self.written(_COPY)}")
         return f"(SELECT *, {named} AS {_ROW} FROM ({rows}) n) s"
+
+    def unit_size(self, relation: Relation) -> str:
+        tables = [self.staying[table.name] for table in relation.tables if table.protection]
+        rows = any(each.table.protection and isinstance(each.table.protection.unit, EachRow) for each in tables)
+        one = len(relation.populations) == 1 and self.kind_of_units(relation.populations[0]) == "integer"
+        return self.narrow if one and not rows else self.wide
 
     def kind_of_units(self, population: str) -> Kind:
         """How the units of a population are told apart in this engine."""

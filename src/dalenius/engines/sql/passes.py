@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from dalenius.engines.sql.dialect import Dialect, Rows
-from dalenius.engines.sql.hashes import folded, folded_identity, group_hash, key_number, mixed
+from dalenius.engines.sql.hashes import folded, folded_identity, folded_unit, group_hash, key_number, mixed
 from dalenius.engines.sql.relations import at_most, require_sum, rows, scaled, unit_id
 from dalenius.query.plan.figures import combinations, least_known
 from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, Values
@@ -142,7 +142,7 @@ def _keep(d: Dialect, steps: Steps, bound: Bound, keys: Sequence[Part], columns:
     if texts:
         named = [f"{d.identity(d.as_text(key.column))} AS identity{place}" for place, key in texts.items()]
         steps.add("identified", _list(["*", *named]), d.fence)
-    terms = [f"{folded(d, unit_id(d, bound.child))} AS unit_number"]
+    terms = [f"{folded_unit(d, unit_id(d, bound.child), d.unit_size(bound.child))} AS unit_number"]
     terms += [
         f"{folded_identity(d, f'identity{place}') if place in texts else folded(d, key.column, key.domain)} "
         f"AS number{place}"

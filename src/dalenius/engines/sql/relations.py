@@ -13,7 +13,7 @@ from functools import singledispatch
 
 from dalenius.engines.sql.dialect import Dialect, Rows, listed
 from dalenius.engines.sql.expressions import spell
-from dalenius.engines.sql.hashes import folded, group_hash, key_number, mixed
+from dalenius.engines.sql.hashes import folded, folded_unit, group_hash, key_number, mixed
 from dalenius.errors import QueryRefused
 from dalenius.query.expressions import Column, Expression
 from dalenius.query.plan.relations import (
@@ -129,7 +129,7 @@ def first_rows(d: Dialect, child: Rows, relation: Relation, most: int) -> str:
 def row_hashes(d: Dialect, sql: str, child: Rows, relation: Relation) -> str:
     """Rows with the numbers that their public hash is made of: `own` for the unit, `row_number` for all columns."""
     schema = relation.schema
-    terms = [f"{folded(d, unit_id(d, relation))} AS unit_number"] + [
+    terms = [f"{folded_unit(d, unit_id(d, relation), d.unit_size(relation))} AS unit_number"] + [
         f"{folded(d, d.quote(name), domain)} AS number{place}"
         for place, (name, domain) in enumerate(schema.items())
         if name not in child.coded
