@@ -97,14 +97,19 @@ def query_limits(run: QueryRun) -> list[Limit]:
 
 
 def scale_limits(runs: Mapping[System, Sequence[Scaled]]) -> list[Limit]:
-    """The memory of every run, and how the time per row grows at last on DuckDB; Spark shows it and is not bound."""
+    """The memory of every run, and how a row's cost grows at last on DuckDB; Spark shows it and is not bound.
+
+    The clock alone would be kept by a machine that was busy while it had the smaller table."""
     memory = [Limit(f"peak memory, {system}, {run.rows:,} rows", run.memory / 1e9, CAP / 1e9, " GB")
               for system, found in runs.items() for run in found]  # fmt: skip
     duckdb = runs.get("DuckDB", ())
     steps = {question: growth(duckdb, question)[-1] for question in OURS} if len(duckdb) > 1 else {}
-    name = "{} on DuckDB, time per row at {:,} rows beside {:,}"
-    grown = [(name.format(question, step.large, step.small), step.per_row) for question, step in steps.items()]
-    return [*memory, *(Limit(what, found, 1.3, " ×") for what, found in grown)]
+    grown = [
+        Limit(f"{question} on DuckDB, {what} per row at {step.large:,} rows beside {step.small:,}", found, 1.3, " ×")
+        for question, step in steps.items()
+        for what, found in (("time", step.per_row), ("processor", step.work_per_row))
+    ]
+    return [*memory, *grown]
 
 
 def planning_limits(planned: Mapping[str, float]) -> list[Limit]:

@@ -31,6 +31,11 @@ class SparkDialect(LiveDialect):
     def text_literal(self, text: str) -> str:
         return words.text_literal(text)
 
+    def bracketed(self, sql: str) -> str:
+        """Spark's parser takes minutes for brackets inside brackets, which might turn out to be rows or queries; a
+        function is read at once. Of one term `coalesce` is the term."""
+        return f"coalesce({sql})"
+
     def integer(self, value: int) -> str:
         """Spark takes x > 2^100 for false where x is a NULL of 64 bits; it does not look into a cast."""
         return super().integer(value) if abs(value) < NARROW_LIMIT else words.wide(str(value))

@@ -63,6 +63,10 @@ class Dialect(ABC):
     def text_literal(self, text: str) -> str:
         """A text that is nothing but itself, compared by its bytes."""
 
+    def bracketed(self, sql: str) -> str:
+        """A term that can stand beside any operator."""
+        return f"({sql})"
+
     def integer(self, value: int) -> str:
         """A whole number that stands alone; brackets keep a minus sign from meeting another one, which would begin a
         comment."""

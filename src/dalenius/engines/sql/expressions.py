@@ -26,7 +26,7 @@ def spell(d: Dialect, expression: Expression) -> str:
     if isinstance(expression, Literal):
         return constant(d, expression)
     assert isinstance(expression, Call)
-    return f"({SPELLINGS[expression.function](d, expression)})"
+    return d.bracketed(SPELLINGS[expression.function](d, expression))
 
 
 def constant(d: Dialect, literal: Literal) -> str:
@@ -134,12 +134,13 @@ def floored(d: Dialect, sql: str, low: int, high: int, over: int, size: str) -> 
     bins = min(low // over, 0)
     if not bins:
         return d.quotient(sql, str(over), size)
-    return f"{d.quotient(f'({sql} - {number(bins * over)})', str(over), size)} + {number(bins)}"
+    moved = d.bracketed(f"{sql} - {number(bins * over)}")
+    return f"{d.quotient(moved, str(over), size)} + {number(bins)}"
 
 
 def times(d: Dialect, expression: Expression, factor: int, size: str) -> str:
     sql = as_integer(d, expression, size)
-    return sql if factor == 1 or is_zero(expression) else f"({sql} * {number(factor)})"
+    return sql if factor == 1 or is_zero(expression) else d.bracketed(f"{sql} * {number(factor)}")
 
 
 def regridded(name: str) -> Spelling:
@@ -153,7 +154,8 @@ def regridded(name: str) -> Spelling:
         up = over - 1 if name == "ceil" else 0
         size = d.width(*ends(call), *ends(x), low, high + up - min(low // over, 0) * over, over)
         sql = times(d, x, by, size)
-        return resized(d, floored(d, f"({sql} + {up})" if up else sql, low + up, high + up, over, size), size, call)
+        moved = d.bracketed(f"{sql} + {up}") if up else sql
+        return resized(d, floored(d, moved, low + up, high + up, over, size), size, call)
 
     return spelled
 
@@ -163,7 +165,8 @@ def _rounded(d: Dialect, call: Call, x: Expression, by: int, over: int) -> str:
     low, high = ends(x)
     size = d.width(*ends(call), low, high, 2 * by * low - over, 2 * by * high + over, 2 * over)
     half = number(over) if low >= 0 else f"{d.cast(sign(d, as_integer(d, x, size)), size)} * {over}"
-    return resized(d, d.quotient(f"({times(d, x, 2 * by, size)} + {half})", str(2 * over), size), size, call)
+    moved = d.bracketed(f"{times(d, x, 2 * by, size)} + {half}")
+    return resized(d, d.quotient(moved, str(2 * over), size), size, call)
 
 
 def divide(d: Dialect, call: Call) -> str:
@@ -203,7 +206,7 @@ def modulo(d: Dialect, call: Call) -> str:
     divisor = b if isinstance(y, Literal) and y.value else f"NULLIF({b}, 0)"
     rest = d.remainder(a, divisor, size)
     if low < 0 or least < 0:
-        rest = d.remainder(f"({rest} + {b})", divisor, size)
+        rest = d.remainder(d.bracketed(f"{rest} + {b}"), divisor, size)
     return resized(d, rest, size, call)
 
 
