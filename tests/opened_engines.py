@@ -19,8 +19,7 @@ from dalenius.engines.postgres.engine import PostgresEngine
 from dalenius.engines.spark.dialect import SparkDialect
 from dalenius.engines.spark.engine import SparkEngine
 
-ON_SPARK = pytest.mark.xdist_group("spark")
-ENGINES = ["duckdb", "postgres", pytest.param("spark", marks=ON_SPARK)]
+ENGINES = ["duckdb", "postgres", pytest.param("spark", marks=pytest.mark.deep)]
 DIALECTS: dict[str, type] = {"duckdb": DuckDBDialect, "postgres": PostgresDialect, "spark": SparkDialect}
 
 

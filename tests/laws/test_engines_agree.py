@@ -106,11 +106,20 @@ def test_the_check_notices_an_engine_that_keeps_other_groups_than_defined(
     assert not check(engine(name), expressions=0, plans=20).passed
 
 
-@pytest.mark.parametrize("name", ENGINES)
-def test_an_engine_that_scales_otherwise_is_refused_with_the_form_of_the_plan_and_no_value(
-    name: str, monkeypatch: pytest.MonkeyPatch
+BOUNDS: dict[str, tuple[str, Callable[..., str]]] = {
+    "other groups": ("group_hash", lambda unit, key: f"({unit} + {key}) % 1000"),
+    "uncut counts": ("at_most", lambda count, most: count),
+    "unscaled sums": ("scaled", lambda d, total, count, most: total),
+    "all values": ("_spaced", lambda d, most: "n"),
+}
+
+
+@pytest.mark.parametrize("wrong", BOUNDS)
+@pytest.mark.parametrize("name", ["duckdb", "postgres"])
+def test_an_engine_that_bounds_otherwise_is_refused_with_the_form_of_the_plan_and_no_value(
+    name: str, wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(passes, "at_most", lambda count, most: count)
+    monkeypatch.setattr(passes, *BOUNDS[wrong])
     reason = quick_check(engine(name))
     assert reason is not None
     assert re.fullmatch(r"a pass \(\w+ over [\w, ]+\) gives other totals than defined", reason)

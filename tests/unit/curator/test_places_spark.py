@@ -18,7 +18,6 @@ from dalenius.query.pricing.measurements import lower
 from placed import parquet
 from spark_servers import session
 
-pytestmark = pytest.mark.xdist_group("spark")
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 
 
@@ -71,10 +70,10 @@ def test_a_folder_is_asked_through_a_session_and_later_through_another(
 
 
 def test_a_table_of_the_catalog_is_asked_by_an_address(db: Database, spark: Any, folder: Path) -> None:
-    spark.read.parquet(str(folder)).createOrReplaceGlobalTempView("visits")
-    add_visits(db, "visits", ("local[2]", "global_temp.visits"))
+    spark.sql(f"CREATE TABLE IF NOT EXISTS beneath USING parquet LOCATION '{folder}'")
+    add_visits(db, "visits", ("local[2]", "default.beneath"))
     assert exact(db, COUNT) == [120]
-    assert db.source_columns("local[2]#global_temp.visits")["age"] == "bigint"
+    assert db.source_columns("local[2]#default.beneath")["age"] == "bigint"
 
 
 def test_tables_of_two_addresses_are_not_joined(db: Database, folder: Path) -> None:
@@ -89,3 +88,13 @@ def test_what_is_not_there_is_refused(db: Database, folder: Path) -> None:
         add_visits(db, "visits", ("local[2]", folder / "nothing"))
     with pytest.raises(InvalidParameter, match="one Spark application"):
         add_visits(db, "visits", ("local[1]", folder))
+
+
+def test_a_view_is_refused(db: Database, spark: Any, folder: Path) -> None:
+    spark.sql(f"CREATE TABLE IF NOT EXISTS beneath USING parquet LOCATION '{folder}'")
+    spark.sql("CREATE OR REPLACE VIEW above AS SELECT * FROM beneath")
+    spark.sql("SELECT * FROM beneath").createOrReplaceGlobalTempView("above")
+    for view in ("above", "global_temp.above"):
+        with pytest.raises(DataMismatch, match="it is a view"):
+            add_visits(db, "other", ("local[2]", view))
+    add_visits(db, "other", ("local[2]", "beneath"))

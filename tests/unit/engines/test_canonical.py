@@ -14,6 +14,7 @@ from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitColumn, Via
 from dalenius.query.types import Bool, Category, Date, Domain, Int, Real, Text, Timestamp
 
+OSLO = dt.timezone(dt.timedelta(hours=1))
 CASES: list[tuple[Domain, Any, Any]] = [
     (Int(0, 9), None, None),
     (Int(0, 9), 12, 9),
@@ -43,6 +44,9 @@ CASES: list[tuple[Domain, Any, Any]] = [
     (Date("2024-01-01", "2024-12-31"), dt.datetime(2024, 1, 2, 23, 59), 19724),
     (Date("2024-01-01", "2024-12-31"), "soon", None),
     (Timestamp("1970-01-01", "1970-01-02"), dt.datetime(1970, 1, 1, 0, 0, 0, 5), 5),
+    (Timestamp("1970-01-01", "1970-01-02"), dt.datetime(1970, 1, 1, 1, 0, 0, 5, tzinfo=OSLO), 5),
+    (Date("1960-01-01", "1970-12-31"), dt.datetime(1970, 1, 1, 0, 59, tzinfo=OSLO), -1),
+    (Timestamp("0001-01-01", "1970-01-02"), dt.datetime(1, 1, 1, tzinfo=OSLO), -62_135_596_800_000_000),
     (Timestamp("1970-01-01", "1970-01-02"), dt.date(1970, 1, 2), 86_400_000_000),
 ]
 

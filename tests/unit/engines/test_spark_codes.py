@@ -26,8 +26,6 @@ from dalenius.query.tables import EachRow, Place, Protection, Table
 from dalenius.query.types import Bool, Category, Code, Days, Domain, Int, Moments, Number, Text
 from spark_servers import session
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 WIDEST = 2**126
 DAY, MOMENT = Days(True, FIRST_DAY, LAST_DAY), Moments(True, FIRST_MOMENT, LAST_MOMENT)
 CENTS, THIRDS = (Number(True, -(10**5), 10**5, step) for step in (Fraction(1, 100), Fraction(1, 3)))

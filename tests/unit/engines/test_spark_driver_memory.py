@@ -18,6 +18,7 @@ import pytest
 
 from spark_servers import cluster
 
+pytestmark = pytest.mark.deep
 TESTS = Path(__file__).parents[2]
 SIZES = {"small": 200_000, "large": 2_000_000}
 ALLOWED = 1.1

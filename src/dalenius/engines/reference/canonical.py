@@ -136,12 +136,20 @@ def _ranged(domain: Ranged, raw: Any) -> Code:
         raw = dt.datetime(raw.year, raw.month, raw.day)
     try:
         if isinstance(raw, dt.datetime) and raw.tzinfo is not None:
-            raw = raw.astimezone(dt.UTC).replace(tzinfo=None)
+            raw = _in_utc(raw)
         if isinstance(domain, Days) and isinstance(raw, dt.datetime):
             raw = raw.date()
         return domain.code(raw)
     except (InvalidParameter, TypeError, ValueError, OverflowError):
         return None
+
+
+def _in_utc(moment: dt.datetime) -> dt.datetime:
+    """The moment without its zone; what is before the first or after the last year stays at the end of these."""
+    try:
+        return moment.astimezone(dt.UTC).replace(tzinfo=None)
+    except OverflowError:
+        return dt.datetime.min if moment.year == 1 else dt.datetime.max
 
 
 def _text(domain: Text, raw: Any) -> Code:

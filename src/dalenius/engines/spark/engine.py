@@ -46,6 +46,12 @@ class SparkEngine(LiveEngine):
                 place.table, problem="this is no name of a table", instead="Write catalog.schema.table, or a path."
             )
         name = ".".join(map(quote, parts))
+        if self.session.catalog.getTable(name).tableType in ("VIEW", "TEMPORARY"):
+            # Spark moves conditions of a question into a view, where they could meet rows that are not in it, and a
+            # view keeps the settings of whoever made it, under which its casts may fail.
+            raise DataMismatch(
+                place.table, problem="it is a view", instead="Write it out as a table, or name the table beneath it."
+            )
         return name, _types(self.session.table(name))
 
     def lent(self, table: Table, rows: pa.Table) -> tuple[str, Mapping[str, str]]:
