@@ -179,10 +179,10 @@ def test_texts_that_are_not_valid_and_texts_with_a_collation_are_read_by_their_b
     )
     found = codes_of(engine, str(tmp_path / "bad"), {"id": ("id", Int(0, 9)), "x": ("x", Text())})
     assert dict(zip(found["id"], found["x"], strict=True)) == {0: None, 1: "a", 2: None, 3: None}
-    session().sql(
-        "SELECT 'A' COLLATE UNICODE_CI AS x UNION ALL SELECT 'a' COLLATE UNICODE_CI"
-    ).createOrReplaceGlobalTempView("folded")
-    engine.hold([Table("folded", (("x", Text()),), place=Place("spark", "global_temp.folded"))])
+    session().sql("SELECT 'A' COLLATE UNICODE_CI AS x UNION ALL SELECT 'a' COLLATE UNICODE_CI").write.mode(
+        "overwrite"
+    ).option("path", str(tmp_path / "folded")).saveAsTable("folded")
+    engine.hold([Table("folded", (("x", Text()),), place=Place("spark", "default.folded"))])
     sql = engine.dialect.scan(Scan(Table("folded", (("x", Text()),)), "r")).sql
     distinct = engine.fetched(f"SELECT DISTINCT `r.x` AS x FROM ({sql}) q", 300, None)
     assert sorted(distinct.column("x").to_pylist()) == ["A", "a"]
