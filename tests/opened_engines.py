@@ -19,7 +19,7 @@ from dalenius.engines.postgres.engine import PostgresEngine
 from dalenius.engines.spark.dialect import SparkDialect
 from dalenius.engines.spark.engine import SparkEngine
 
-ENGINES = ["duckdb", "postgres", pytest.param("spark", marks=pytest.mark.deep)]
+ENGINES = ["duckdb", "postgres", "spark"]
 DIALECTS: dict[str, type] = {"duckdb": DuckDBDialect, "postgres": PostgresDialect, "spark": SparkDialect}
 
 

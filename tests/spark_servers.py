@@ -51,7 +51,7 @@ def settings(name: str) -> dict[str, str]:
         "spark.log.level": "OFF",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
+        "spark.driver.memory": "3g",
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={place}/derby -XX:+UseSerialGC",
         "spark.executor.memory": "512m",
         "spark.executor.cores": "1",

@@ -44,7 +44,7 @@ def here() -> Iterator[dl.Database]:
         yield db
 
 
-@pytest.fixture(scope="module", params=["postgres", pytest.param("spark", marks=pytest.mark.deep)])
+@pytest.fixture(scope="module", params=["postgres", "spark"])
 def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dl.Database]:
     """The same clinic, whose rows stay elsewhere."""
     tables = data.tables(patients=PATIENTS)

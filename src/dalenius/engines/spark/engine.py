@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Any
 
@@ -67,6 +67,12 @@ class SparkEngine(LiveEngine):
 
         return run(self.session, query, seconds=seconds, tick=tick)
 
+    def hold(self, tables: Iterable[Table]) -> None:
+        super().hold(tables)
+        for view in self._sources.keys() - {held.source for held in self.dialect.staying.values()}:
+            self.session.catalog.dropTempView(view)
+            self._drop_frame(self._sources.pop(view))
+
     def close(self) -> None:
         end(self.session)
 
@@ -77,6 +83,11 @@ class SparkEngine(LiveEngine):
         self._frames.add(name)
         return name
 
+    def _drop_frame(self, source: str) -> None:
+        if source in self._frames:
+            self._frames.remove(source)
+            self.session.catalog.dropTempView(source)
+
     def _hold(self, table: Table, source: str, types: Mapping[str, str], rename: Mapping[str, str]) -> None:
         """Read the table through a view that has its codes."""
         super()._hold(table, source, types, rename)
@@ -86,6 +97,7 @@ class SparkEngine(LiveEngine):
             self.session.sql(select).createOrReplaceTempView(view)
         else:  # as text, so that Spark looks at the table anew for each question
             self.session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS {select}")
+        self._drop_frame(self._sources.get(view, ""))
         self._sources[view] = source
         self.dialect.staying[table.name] = Staying(held.table, view, columns)
 
