@@ -87,8 +87,7 @@ def cluster() -> Iterator[str]:
     master = f"spark://127.0.0.1:{port}"
     with contextlib.ExitStack() as stack:
         started = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port)]
-        stack.enter_context(_process("master", [*started, "--webui-port", "0"]))
-        _await_port(port)
+        _await_port(port, stack.enter_context(_process("master", [*started, "--webui-port", "0"])))
         for number in (1, 2):
             work = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g"]
             stack.enter_context(_process(f"worker{number}", [*work, "--webui-port", "0", master]))
@@ -105,8 +104,9 @@ def connect(master: str = "local[2]") -> Iterator[str]:
     for name, value in facts.items():
         more += ["--conf", f"{name}={value}"]
     server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    with _process("connect", ["org.apache.spark.deploy.SparkSubmit", "--master", master, *more, *server]):
-        _await_port(port)
+    submitted = ["org.apache.spark.deploy.SparkSubmit", "--master", master, *more, *server]
+    with _process("connect", submitted, memory="1g") as process:
+        _await_port(port, process)
         yield f"sc://127.0.0.1:{port}"
 
 
@@ -118,13 +118,13 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def _process(name: str, arguments: list[str]) -> Iterator[None]:
+def _process(name: str, arguments: list[str], *, memory: str = "256m") -> Iterator[subprocess.Popen[bytes]]:
     """A process of Spark's own scripts; it and its children end with the block, whatever happens in it."""
     import pyspark
 
     home, place = Path(pyspark.__file__).parent, folder() / name
     place.mkdir(parents=True, exist_ok=True)
-    more = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+    more = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": memory}
     more |= {"SPARK_WORKER_DIR": str(place), "SPARK_LOCAL_DIRS": str(place), "SPARK_NO_DAEMONIZE": "1"}
     with (place / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -137,7 +137,7 @@ def _process(name: str, arguments: list[str]) -> Iterator[None]:
             start_new_session=True,
         )
         try:
-            yield
+            yield process
         finally:
             _end(process)
 
@@ -151,9 +151,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def _await_port(port: int) -> None:
+def _await_port(port: int, process: subprocess.Popen[bytes]) -> None:
     ends = time.monotonic() + _PATIENCE
-    while time.monotonic() < ends:
+    while time.monotonic() < ends and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.1)

@@ -7,6 +7,7 @@ it too. pyspark is loaded when the first session is opened.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -33,6 +34,9 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.optimizer.excludedRules": ",".join(f"{_RULES}.{rule}" for rule in _UNWANTED),
+    # What the parser remembers of texts would fill the driver, question by question: at most a tenth of its memory.
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushRatio": "10",
     # Descriptions of plans are kept in memory for an owner's web page.
     "spark.sql.maxPlanStringLength": "8192",
 }
@@ -50,8 +54,9 @@ _CONNECT = "sc://"
 def own_session(address: Any) -> Any:
     """A session for an address or an existing session, with `SETTINGS`, apart from all others."""
     session = _connected(address) if isinstance(address, str) else _beside(address)
-    for name, value in SETTINGS.items():
-        session.conf.set(name, value)
+    with warnings.catch_warnings(action="ignore"):  # some are for older servers, and newer ones remark upon them
+        for name, value in SETTINGS.items():
+            session.conf.set(name, value)
     return session
 
 
