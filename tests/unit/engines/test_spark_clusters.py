@@ -21,7 +21,6 @@ from dalenius.query.types import Int, Text
 from loaded import results
 from spark_servers import cluster, connect, folder
 
-
 PROTECTION = Protection("people", UnitColumn("person"), AddRemove(), Most(rows=2, groups=1))
 ENDLESS = "SELECT count(*) AS n FROM range(1000000000000) a WHERE sha2(CAST(id AS STRING), 256) = 'x'"
 

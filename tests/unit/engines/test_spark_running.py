@@ -25,7 +25,6 @@ from dalenius.query.types import Int, Text
 from loaded import results
 from spark_servers import session
 
-
 ENDLESS = "SELECT count(*) AS n FROM range(1000000000000) a WHERE sha2(CAST(id AS STRING), 256) = 'x'"
 VISITS = Table(
     "visits",
