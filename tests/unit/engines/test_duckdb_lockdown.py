@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from dalenius.audit.escapes.corpus import DUCKDB_STATEMENTS as ESCAPES
 from dalenius.engines.duckdb import connection as locked
 from dalenius.engines.duckdb import spilling
 from dalenius.engines.duckdb.engine import DuckDBEngine
@@ -16,114 +17,6 @@ from dalenius.query.types import Int
 from duckdb_tables import private
 
 TABLE = private("t", {"x": Int(0, 9)})
-ESCAPES = """
-SELECT * FROM read_csv('{canary}')
-SELECT * FROM read_csv_auto('{canary}')
-SELECT * FROM sniff_csv('{canary}')
-SELECT * FROM read_text('{canary}')
-SELECT * FROM read_blob('{canary}')
-SELECT * FROM read_json('{canary}')
-SELECT * FROM read_json_auto('{canary}')
-SELECT * FROM read_json_objects('{canary}')
-SELECT * FROM read_ndjson('{canary}')
-SELECT * FROM read_parquet('{canary}')
-SELECT * FROM parquet_scan('{canary}')
-SELECT * FROM parquet_metadata('{canary}')
-SELECT * FROM parquet_schema('{canary}')
-SELECT * FROM parquet_file_metadata('{canary}')
-SELECT * FROM parquet_kv_metadata('{canary}')
-SELECT * FROM '{canary}'
-FROM '{canary}'
-SELECT * FROM "{canary}"
-SELECT * FROM glob('{folder}/*')
-SELECT * FROM query('SELECT * FROM read_text(''{canary}'')')
-SELECT * FROM query_table('{canary}')
-SELECT * FROM json_execute_serialized_sql(json_serialize_sql('SELECT * FROM read_text(''{canary}'')'))
-SELECT * FROM read_csv('http://127.0.0.1:1/x.csv')
-SELECT * FROM read_parquet('s3://bucket/x.parquet')
-SELECT * FROM 'https://127.0.0.1/x.parquet'
-COPY (SELECT 1) TO '{canary}'
-COPY (SELECT 1) TO '{folder}/new.csv'
-COPY rows."t@1" TO '{folder}/new.parquet' (FORMAT parquet)
-COPY rows."t@1" FROM '{canary}'
-COPY (SELECT 1) TO '{file}'
-COPY (SELECT 1) TO '{file}' (USE_TMP_FILE false)
-COPY (SELECT 1) TO '{file}.wal'
-COPY (SELECT 1) TO '{file}.wal.recovery' (USE_TMP_FILE false)
-COPY (SELECT 1) TO '{file}.tmp/x.csv'
-SELECT * FROM read_blob('{file}')
-EXPORT DATABASE '{folder}/export'
-IMPORT DATABASE '{folder}/export'
-ATTACH '{folder}/new.duckdb' AS other
-ATTACH '{file}' AS again
-ATTACH ':memory:' AS other; CREATE TABLE other.t AS SELECT * FROM read_text('{canary}')
-INSTALL httpfs
-INSTALL spatial FROM community
-LOAD httpfs
-LOAD '{canary}'
-FORCE INSTALL json
-SET threads = 8
-SET memory_limit = '100GB'
-SET enable_external_access = true
-SET lock_configuration = false
-RESET lock_configuration
-SET GLOBAL allowed_paths = ['{canary}']
-SET allowed_directories = ['{folder}']
-SET temp_directory = '{folder}'
-SET temp_directory = ''
-SET max_temp_directory_size = '100TB'
-SET disabled_filesystems = ''
-SET secret_directory = '{folder}'
-SET autoload_known_extensions = true
-SET allow_community_extensions = true
-SET custom_extension_repository = 'http://127.0.0.1:1'
-SET python_enable_replacements = true
-SET log_query_path = '{canary}'
-SET profile_output = '{canary}'
-SET file_search_path = '{folder}'
-PRAGMA enable_profiling = 'json'
-PRAGMA profiling_output = '{canary}'
-PRAGMA threads = 8
-CALL enable_logging(storage = 'file', storage_config = {{'path': '{folder}/log'}})
-CREATE PERSISTENT SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')
-CREATE TABLE rows.new AS SELECT 1
-CREATE VIEW rows.new AS SELECT 1
-CREATE SCHEMA new
-INSERT INTO rows."t@1" SELECT * FROM rows."t@1"
-UPDATE rows."t@1" SET unit = 0
-DELETE FROM rows."t@1"
-WITH gone AS (SELECT 1) DELETE FROM rows."t@1"
-TRUNCATE rows."t@1"
-DROP TABLE rows."t@1"
-ALTER TABLE rows."t@1" ADD COLUMN y INTEGER
-VACUUM rows."t@1"
-FORCE CHECKPOINT
-COPY (SELECT 1) TO 'spill://blocks/x.csv'
-COPY (SELECT 1) TO 'spill://blocks/../x.csv'
-COPY (SELECT 1) TO 'spill://{folder}/x.csv'
-COPY (SELECT 1) TO 'spill://blocks/{block}'
-COPY (SELECT 1) TO 'spill://blocks/{block}' (USE_TMP_FILE false)
-COPY (SELECT 1) TO 'spill://blocks/{new}' (USE_TMP_FILE false)
-COPY (SELECT 1) TO 'spill://blocks/{new}' (FORMAT parquet, USE_TMP_FILE false)
-COPY (SELECT 1 AS x) TO 'spill://blocks' (FORMAT csv, PARTITION_BY x, OVERWRITE)
-COPY (SELECT 1 AS x) TO 'spill://blocks' (FORMAT csv, PER_THREAD_OUTPUT, OVERWRITE)
-COPY rows."t@1" FROM 'spill://blocks/{block}'
-SELECT * FROM glob('spill://blocks/*')
-SELECT * FROM read_blob('spill://blocks/*')
-SELECT * FROM read_blob('spill://blocks/{block}')
-SELECT * FROM read_text('spill://blocks/{block}')
-SELECT * FROM read_csv('spill://blocks/{block}')
-SELECT * FROM read_parquet('spill://blocks/{block}')
-SELECT * FROM 'spill://blocks/{block}'
-SELECT * FROM read_blob('spill://{canary}')
-ATTACH 'spill://blocks/{block}' AS blocks
-ATTACH 'spill://blocks/{block}' AS blocks (READ_ONLY)
-ATTACH 'spill://blocks/{new}' AS blocks
-EXPORT DATABASE 'spill://blocks'
-SELECT * FROM duckdb_temporary_files() WHERE path NOT LIKE 'spill://blocks/%'
-SELECT * FROM secret_frame
-SELECT * FROM which_secret('{canary}', 's3')
-""".strip().splitlines()
 
 
 def prepared(folder: Path) -> tuple[DuckDBEngine, Path]:
@@ -177,7 +70,9 @@ def test_no_escape_works_on_the_connection_itself(tmp_path: Path, stores: list[s
     assert len(ESCAPES) >= 40
     with engine._file.reading() as reader:
         path = engine._file._path
-        texts = [line.format(canary=canary, folder=tmp_path, file=path, block=BLOCK, new=NEW) for line in ESCAPES]
+        texts = [
+            line.format(canary=canary, folder=tmp_path, file=path, block=BLOCK, new=NEW, port=1) for line in ESCAPES
+        ]
         worked = [text for text in texts if not harmless(reader, text)]
         assert worked == []
         assert reader.execute('SELECT count(*), sum("column.x") FROM rows."t@1"').fetchone() == (2, 7)
