@@ -36,6 +36,8 @@ _SETTINGS = (
 """What an address of PostgreSQL may say besides user, host and database; none of it is a secret, and none of it changes
 what a query means."""
 _CONNECT_SETTINGS = frozenset({"use_ssl", "user_id", "user_agent"})
+_AZURE = ("abfss://", "abfs://", "wasbs://", "wasb://")
+"""Here a container stands before an @, and no user."""
 _LONGEST = 1000
 
 
@@ -165,7 +167,9 @@ def _spark_table(table: object) -> str:
     """A table of Spark's catalog, or a path: one of this machine in full, since processes differ in where they are."""
     name = _name(os.fspath(table) if isinstance(table, os.PathLike) else table)
     _, sign, rest = name.partition("://")
-    if sign and ("@" in rest.partition("/")[0] or "?" in rest):
+    server = rest.partition("/")[0]
+    container = name.startswith(_AZURE) and ":" not in server and server.count("@") == 1
+    if sign and (("@" in server and not container) or "?" in rest):
         _refuse("a path without a user, password or key")
     is_path = "/" in name or name.endswith(".parquet")
     return str(Path(name).absolute()) if is_path and ":" not in name else name

@@ -33,6 +33,8 @@ from dalenius.query.types import Code
 Log = Callable[[BaseException], object]
 _WHY = "The owner's log says why."
 _REACHED = 60.0
+_NOTED = 100
+"""How many different things are told of places while a database is open."""
 _FIT: set[str] = set()
 """Engines that this process has checked, and found nothing wrong."""
 _UNFIT: dict[str, tuple[float, str]] = {}
@@ -65,8 +67,8 @@ class Engines:
         self._live: dict[str, LiveEngine] = {}
         self._held: dict[str, list[Table]] = {}
         self._behind: set[str] = set()
-        self._noted = ""
-        self._lock = threading.RLock()
+        self._noted = set[str]()
+        self._lock, self._turns = threading.RLock(), dict[str, threading.RLock]()
 
     # ---- places
 
@@ -129,15 +131,22 @@ class Engines:
         return self.imported.release_if_wanted()
 
     def _at(self, address: str, table: str) -> LiveEngine:
-        """The engine of an address, holding what there is to hold of it."""
-        with self._lock:
-            if address not in self._live:
-                self._live[address] = self._opened(address, table)
+        """The engine of an address, holding what there is to hold of it. Waiting for one place delays no other."""
+        with self._turn(address):
+            engine = self._live.get(address)
+            if engine is not None and not engine.answers():
+                self._forget(address)
+                engine = None
+            if engine is None:
+                engine = self._live[address] = self._opened(address, table)
                 self._behind.add(address)
-            engine = self._live[address]
             if address in self._behind and self._takes(engine, self._held.get(address, [])):
                 self._behind.discard(address)
             return engine
+
+    def _turn(self, address: str) -> threading.RLock:
+        with self._lock:
+            return self._turns.setdefault(address, threading.RLock())
 
     def _takes(self, engine: LiveEngine, tables: Sequence[Table]) -> bool:
         """Let an engine hold tables: one that is gone or out of reach does not take others along."""
@@ -197,9 +206,13 @@ class Engines:
         return f"{SPARK} {type(self._spark).__module__} {self._spark.version}"
 
     def _tell(self, error: BaseException) -> None:
-        """Tell the owner what is wrong with a place, once: whoever asks often must not fill the log."""
-        if str(error) != self._noted:
-            self._noted = str(error)
+        """Tell the owner what is wrong with a place, once, and not more than a log should hold: whoever asks often
+        must not fill it."""
+        with self._lock:
+            is_new = str(error) not in self._noted and len(self._noted) < _NOTED
+            if is_new:
+                self._noted.add(str(error))
+        if is_new:
             self._note(error)
 
     def _forget(self, address: str) -> None:

@@ -316,6 +316,9 @@ def choice(values: Sequence[str], *, nullable: bool) -> Choice:
 LONGEST_KEPT = 1_000
 """Code points that are kept of a text of no listed kind; what follows is cut off when it is read, so that no row can
 make a question slow by the length of its texts. Ids are kept whole."""
+LONGEST_READ = 4 * LONGEST_KEPT
+"""Code points of a text that are read at all, before it is brought to NFC: for marks in a row that takes time that
+grows with their square. An id that is longer names nobody."""
 
 
 def normal(value: Any) -> str:

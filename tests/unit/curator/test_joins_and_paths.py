@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dalenius as dl
-from changes import difference
+from dalenius.audit.replay.bounding import difference
 from dalenius.curator.databases import Database
 from dalenius.engines.conformance.comparing import totals_of
 from dalenius.privacy.exact import unseal

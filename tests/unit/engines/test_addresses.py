@@ -25,6 +25,7 @@ SECRET = "hush%23moth"
         ("local[2]#/data/events", "local[2]", "/data/events", None),
         (("local[*]", Path("events")), "local[*]", "events", None),
         (("spark://a:7077,b:7077", "s3a://bucket/events"), "spark://a:7077,b:7077", "s3a://bucket/events", None),
+        (("spark", "abfss://box@account/events"), "spark", "abfss://box@account/events", None),
         (f"sc://h:15002/;use_ssl=true;token={SECRET}#t", "sc://h:15002/;use_ssl=true", "t", "hush#moth"),
     ],
 )  # fmt: skip
@@ -59,6 +60,7 @@ def test_files_and_tables_in_memory_are_no_places(source: object) -> None:
         "sc://hush@h#visits",
         "spark://reader:hush@h:7077#visits",
         ("spark", "s3a://key:hush@bucket/events"),
+        ("spark", "abfss://box:hush@account/events"),
         ("spark", "https://bucket/events?sig=hush"),
         ("postgresql://h/clinic#hush", "visits"),
         ("postgresql://h/clinic", "visits\nhush"),

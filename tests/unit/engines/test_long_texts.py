@@ -6,14 +6,17 @@ import pyarrow as pa
 import pytest
 
 from dalenius.engines.reference.canonical import canonical, unit_code
+from dalenius.errors import DataMismatch
 from dalenius.query.expressions import Column
 from dalenius.query.functions.functions import call
 from dalenius.query.plan.passes import Aggregate, Total
 from dalenius.query.plan.relations import Bound, Scan
-from dalenius.query.types import LONGEST_KEPT, Category, Number, Text
+from dalenius.query.types import LONGEST_KEPT, LONGEST_READ, Category, Number, Text, normal
 from duckdb_tables import engine_with, exact, imported, private
 
 LONG = ["é" * 5_000, "e\u0301" * 5_000, "😀" * 1_001, "a" * LONGEST_KEPT, "a" * (LONGEST_KEPT + 1)]
+MARKS = "x" + "\N{COMBINING ACUTE ACCENT}" * LONGEST_READ + "\N{COMBINING DOT BELOW}"
+"""Marks that NFC would sort, the last one to the front, if it were read to its end."""
 
 
 @pytest.mark.parametrize("text", LONG, ids=range(len(LONG)))
@@ -37,6 +40,20 @@ def test_ids_that_differ_at_the_end_are_two_units() -> None:
     step = Aggregate(Bound(Scan(table, "t"), (), 1, 1), (Total("units"),))
     assert exact(engine, step) == {(): (2,)}
     engine.close()
+
+
+def test_only_the_beginning_of_many_marks_is_read() -> None:
+    (kept,) = imported(Text(), pa.array([MARKS]))
+    assert kept == canonical(Text(), MARKS)
+    assert kept != normal(MARKS)[:LONGEST_KEPT]
+
+
+def test_an_id_that_is_too_long_to_read_names_nobody() -> None:
+    ids = ["é" * LONGEST_READ, "é" * (LONGEST_READ + 1)]
+    assert unit_code(ids[0]) is not None
+    assert unit_code(ids[1]) is None
+    with pytest.raises(DataMismatch, match="has no value in some rows"):
+        engine_with((private("t", {}), {"id": ids}))
 
 
 def test_a_length_has_the_domain_that_follows() -> None:

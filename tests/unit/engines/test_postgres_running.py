@@ -17,6 +17,7 @@ import pytest
 from dalenius.engines.conformance.checking import quick_check
 from dalenius.engines.conformance.comparing import totals_of
 from dalenius.engines.postgres import connection as connections
+from dalenius.engines.postgres import watching
 from dalenius.engines.postgres.engine import PostgresEngine
 from dalenius.errors import DataMismatch, InvalidParameter, WorkStopped
 from dalenius.privacy.exact import unseal
@@ -192,7 +193,7 @@ def test_a_question_that_takes_too_long_is_stopped_on_the_server(
 
 
 def test_time_goes_by(engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "TICK", 0.02)
+    monkeypatch.setattr(watching, "TICK", 0.02)
     make_slow(engine)
     ticks: list[float] = []
     with pytest.raises(WorkStopped):
@@ -219,7 +220,7 @@ def test_an_interrupt_stops_the_question_on_the_server(address: str, engine: Pos
 def test_a_server_that_hears_no_cancelling_is_hung_up_on(
     address: str, engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "GRACE", 0.2)
+    monkeypatch.setattr(watching, "GRACE", 0.2)
     monkeypatch.setattr(psycopg.Connection, "cancel_safe", lambda self, timeout: None)
     plain = connections._beginning
     monkeypatch.setattr(connections, "_beginning", lambda mode, seconds: plain(mode, 1))

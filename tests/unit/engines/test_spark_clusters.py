@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dalenius.engines.conformance.checking import quick_check
+from dalenius.engines.spark import sessions
 from dalenius.engines.spark.dialect import SparkDialect
 from dalenius.engines.spark.engine import SparkEngine
 from dalenius.errors import WorkStopped
@@ -19,7 +20,7 @@ from dalenius.query.plan.relations import Bound, Project, Scan
 from dalenius.query.tables import Most, Protection, Table, UnitColumn
 from dalenius.query.types import Int, Text
 from loaded import results
-from spark_servers import cluster, connect, folder
+from spark_servers import cluster, connect, folder, free_port
 
 PROTECTION = Protection("people", UnitColumn("person"), AddRemove(), Most(rows=2, groups=1))
 ENDLESS = "SELECT count(*) AS n FROM range(1000000000000) a WHERE sha2(CAST(id AS STRING), 256) = 'x'"
@@ -76,3 +77,17 @@ def test_a_session_beside_another_one_has_settings_of_its_own(engine: SparkEngin
     assert engine.session.conf.get("spark.sql.caseSensitive") == "true"
     beside.close()
     assert engine.fetched("SELECT 2 AS two", 300, None).to_pylist() == [{"two": 2}]
+
+
+def test_a_session_that_is_gone_answers_no_more(engine: SparkEngine) -> None:
+    beside = SparkEngine(engine.session)
+    assert beside.answers()
+    beside.session.stop()
+    assert not beside.answers()
+    assert engine.answers()
+
+
+def test_a_server_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "_PATIENCE", 1.0)
+    with pytest.raises(TimeoutError):
+        SparkEngine(f"sc://127.0.0.1:{free_port()}")

@@ -95,6 +95,37 @@ def test_tables_of_the_catalog_are_read_by_their_name_and_anew(engine: SparkEngi
     assert results(engine, [counted(VISITS)]) == [{(): (4,)}]
 
 
+def test_a_table_that_is_read_line_by_line_is_refused(engine: SparkEngine, tmp_path: Path) -> None:
+    session().sql("CREATE DATABASE IF NOT EXISTS other")
+    session().sql(f"CREATE TABLE other.lines (person BIGINT, city STRING) USING csv LOCATION '{tmp_path}/lines'")
+    with pytest.raises(DataMismatch, match="its rows are kept by csv"):
+        engine.register(VISITS, Place("spark", "other.lines"))
+
+
+def test_blanks_that_fill_a_char_up_mean_nothing(engine: SparkEngine, tmp_path: Path) -> None:
+    table = Table("words", (("word", Text()),))
+    session().sql("CREATE DATABASE IF NOT EXISTS other")
+    session().sql(f"CREATE TABLE other.words (word CHAR(5)) USING parquet LOCATION '{tmp_path}/words'")
+    session().sql("INSERT INTO other.words VALUES ('ab'), (' c')")
+    engine.register(table, Place("spark", "other.words"))
+    found = engine.fetched(f"SELECT * FROM ({engine.dialect.scan(Scan(table, 't')).sql})", 300, None)
+    assert sorted(found.column(0).to_pylist()) == [" c", "ab"]
+
+
+def test_the_name_of_a_folder_decides_no_type(engine: SparkEngine, tmp_path: Path) -> None:
+    table = Table("parts", (("k", Text()),))
+    for name in ("1", "2"):
+        (tmp_path / f"k={name}").mkdir()
+        pq.write_table(pa.table({"x": [1]}), tmp_path / f"k={name}" / "a.parquet")
+    engine.register(table, Place("spark", str(tmp_path)))
+    (tmp_path / "k=abc").mkdir()
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "k=abc" / "a.parquet")
+    engine.hold(())
+    engine.register(table, Place("spark", str(tmp_path)))
+    found = engine.fetched(f"SELECT * FROM ({engine.dialect.scan(Scan(table, 't')).sql})", 300, None)
+    assert sorted(found.column(0).to_pylist()) == ["1", "2", "abc"]
+
+
 @pytest.mark.parametrize(
     "name", ["nobody", "a..b", "", "visits`; DROP TABLE x; --", "/nowhere/at/all", "x.parquet", "(SELECT 1)", "v, w"]
 )

@@ -24,6 +24,7 @@ from dalenius.query.plan.relations import Project, Scan
 from dalenius.query.tables import Most, Protection, Table, UnitColumn
 from dalenius.query.types import (
     LONGEST_KEPT,
+    LONGEST_READ,
     Bool,
     Choice,
     Code,
@@ -111,6 +112,7 @@ _MORE: dict[str, list[Any]] = {
         "9" * 5_000,
         "e\N{COMBINING ACUTE ACCENT}" * (LONGEST_KEPT + 1),
         "\N{GRINNING FACE}" * (LONGEST_KEPT + 1),
+        "x" + "\N{COMBINING ACUTE ACCENT}" * LONGEST_READ + "\N{COMBINING DOT BELOW}",
     ],
     "t.word": ["oslo", "Oslo ", "Tromso\N{COMBINING LONG SOLIDUS OVERLAY}", "nowhere"],
     'odd "name".x': [-1, 10],

@@ -16,7 +16,19 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import TypeAlias
 
-from dalenius.query.types import LONGEST_KEPT, WIDEST, Bool, Choice, Days, Domain, Moments, Number, Ranged, Text
+from dalenius.query.types import (
+    LONGEST_KEPT,
+    LONGEST_READ,
+    WIDEST,
+    Bool,
+    Choice,
+    Days,
+    Domain,
+    Moments,
+    Number,
+    Ranged,
+    Text,
+)
 
 _SIGNED = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 INTEGERS = frozenset(_SIGNED | {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"})
@@ -72,8 +84,14 @@ def unreadable(domain: Domain, source: Source) -> str | None:
 
 
 def text(column: str) -> str:
-    """The text in the form in which keys are compared: NFC; NULL if it has a NUL character."""
-    return f"CASE WHEN contains({column}::VARCHAR, chr(0)) THEN NULL ELSE nfc_normalize({column}::VARCHAR) END"
+    """The text in the form in which keys are compared: NFC, of a long one the beginning; NULL if there is a NUL."""
+    read = f"substring({column}::VARCHAR, 1, {LONGEST_READ})"
+    return f"CASE WHEN contains({read}, chr(0)) THEN NULL ELSE nfc_normalize({read}) END"
+
+
+def text_id(column: str) -> str:
+    """An id as a text; NULL where that is so long that its beginning alone would be compared."""
+    return f"CASE WHEN length({column}::VARCHAR) <= {LONGEST_READ} THEN {text(column)} END"
 
 
 def _cut(column: str) -> str:

@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from dalenius.engines.duckdb import blocks
-from dalenius.engines.duckdb.codes import FLOATS, INTEGERS, Chain, Source, chain, text, unreadable
+from dalenius.engines.duckdb.codes import FLOATS, INTEGERS, Chain, Source, chain, text_id, unreadable
 from dalenius.engines.duckdb.dialect import DUCKDB
 from dalenius.engines.duckdb.names import OWNER, ROWS, TEXTS, quote, rows_table, stored, stored_key, texts_table
 from dalenius.engines.duckdb.sources import SOURCE, named, opened
@@ -341,7 +341,7 @@ def _id_chain(kind: Kind, own: Kind) -> Chain:
         return [_number]
     if kind == "integer":
         return [lambda column: f"CASE WHEN {_plain(column)} THEN {_number(column)} END"]
-    return [text, lambda column: f"CASE WHEN {column} IS NOT NULL THEN {DUCKDB.identity(column)} END"]
+    return [text_id, lambda column: f"CASE WHEN {column} IS NOT NULL THEN {DUCKDB.identity(column)} END"]
 
 
 def _number(column: str) -> str:

@@ -15,15 +15,13 @@ import datetime as dt
 from math import ceil, floor
 
 from dalenius.query.calendar import FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT, as_day
-from dalenius.query.types import Bool, Days, Domain, Moments, Number, Ranged, Text
+from dalenius.query.types import LONGEST_READ, Bool, Days, Domain, Moments, Number, Ranged, Text
 
 INTEGERS = frozenset({"smallint", "integer", "bigint"})
 FLOATS = frozenset({"real", "double precision"})
 ENUM = "an enum"
 TEXTS = frozenset({"text", "character varying", "character", "uuid", ENUM})
 MOMENT, ZONED = "timestamp without time zone", "timestamp with time zone"
-LONGEST = 2**18
-"""Code points that are brought into a normal form, and bytes of the longest id; PostgreSQL fails for huge texts."""
 _EXACT = 2**53
 """Up to here PostgreSQL prints a float as everybody does: where two decimals are as short, or one lies in the middle of
 two floats, its choice differs."""
@@ -47,16 +45,14 @@ def _is_narrow(domain: Ranged) -> bool:
 
 
 def text(column: str) -> str:
-    """A text in the form in which keys are compared. Of a very long one only the beginning is brought into it, far more
-    than is kept of a text."""
-    plain = _plain(column)
-    normal = f"normalize(left({plain}, {LONGEST}), NFC)"
-    return f"CASE WHEN octet_length({plain}) = length({plain}) THEN {plain} ELSE {normal} END"
+    """A text in the form in which keys are compared; of a long one the beginning."""
+    plain = f"left({_plain(column)}, {LONGEST_READ})"
+    return f"CASE WHEN octet_length({plain}) = length({plain}) THEN {plain} ELSE normalize({plain}, NFC) END"
 
 
 def text_id(column: str) -> str:
     """An id as a text; NULL where that is so long that its beginning alone would be compared."""
-    return f"CASE WHEN octet_length({_plain(column)}) <= {LONGEST} THEN {text(column)} END"
+    return f"CASE WHEN length({_plain(column)}) <= {LONGEST_READ} THEN {text(column)} END"
 
 
 def _plain(column: str) -> str:

@@ -8,15 +8,11 @@ transaction anew, because behind a pool of connections nothing else lasts.
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import ceil
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from dalenius.errors import InvalidParameter, MissingExtra
@@ -35,14 +31,11 @@ FORBIDDEN = (
 """What a server says that lets nobody write, or not this role."""
 
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
-Result = TypeVar("Result")
 
 OLDEST = 14
 """The first version with infinite decimals, and with exact seconds of moments."""
-TICK = 0.5
-"""The seconds between two signs of life."""
-GRACE = 10.0
-"""How many seconds a server has to stop a question, before its connection is cut."""
+CONNECTING = 10
+"""How many seconds a server has to let somebody in, if the question has as many."""
 IDLE = 4
 """How many connections are kept while nothing is asked."""
 
@@ -62,7 +55,6 @@ _SETTINGS = {
 }
 _CONNECTING = {
     "autocommit": True,
-    "connect_timeout": 10,
     "application_name": "dalenius",
     "client_encoding": "UTF8",
     "prepare_threshold": None,
@@ -70,6 +62,21 @@ _CONNECTING = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
 }
+
+
+class Call:
+    """One use of a server: the connection that it waits for, and whether nobody waits for its result any more."""
+
+    def __init__(self) -> None:
+        self.connection: Connection | None = None
+        self.over = False
+
+    def through(self, connection: Connection) -> Connection:
+        """From now on this connection is used, unless it is too late."""
+        self.connection = connection
+        if self.over:
+            raise TimeoutError
+        return connection
 
 
 class Server:
@@ -84,25 +91,26 @@ class Server:
         self._inherited: list[Connection | None] = []
 
     @contextmanager
-    def reading(self, seconds: float, *, lent: bool = False) -> Iterator[Connection]:
+    def reading(self, seconds: float, *, lent: bool = False, call: Call | None = None) -> Iterator[Connection]:
         """A connection in a read-only transaction, whose statements end after so many seconds; with `lent`, the one
         that has temporary tables."""
         self._look_for_fork()
+        call = call or Call()
         if lent:
-            with self._turn, _transaction(self._lending(), "READ ONLY", seconds) as connection:
+            with self._turn, _transaction(self._lending(seconds, call), "READ ONLY", seconds) as connection:
                 yield connection
             return
-        connection = self._begun(_beginning("READ ONLY", seconds))
+        connection = self._begun(_beginning("READ ONLY", seconds), seconds, call)
         try:
-            yield connection
+            yield call.through(connection)
         finally:
-            self._give_back(connection)
+            self._give_back(connection, call)
 
     @contextmanager
-    def lending(self) -> Iterator[Connection]:
+    def lending(self, call: Call | None = None) -> Iterator[Connection]:
         """A transaction that may make temporary tables, which one connection has from then on."""
         self._look_for_fork()
-        with self._turn, _transaction(self._lending(), "READ WRITE", LENDING) as connection:
+        with self._turn, _transaction(self._lending(LENDING, call or Call()), "READ WRITE", LENDING) as connection:
             yield connection
             connection.execute("COMMIT")
 
@@ -118,48 +126,50 @@ class Server:
         """Let go of connections that nobody uses. In a forked process nothing is touched: they belong to the one
         before."""
         self.end_lending()
+        self.drop_idle()
+
+    def drop_idle(self) -> None:
+        """Let go of connections that were kept for later questions."""
+        self._look_for_fork()
         while connection := self._kept():
             connection.close()
 
-    def _lending(self) -> Connection:
+    def _lending(self, seconds: float, call: Call) -> Connection:
         if self._lender is None or self._lender.closed:
-            self._lender = self._opened()
-        return self._lender
+            self._lender = self._opened(seconds, call)
+        return call.through(self._lender)
 
-    def _opened(self) -> Connection:
+    def _opened(self, seconds: float, call: Call) -> Connection:
         """A new connection; `InvalidParameter` where the server is not fit."""
+        how = {**_CONNECTING, "connect_timeout": min(CONNECTING, max(2, ceil(seconds)))}
         secret = {} if self._password is None else {"password": self._password}
-        connection: Connection = psycopg.connect(self._address, **_CONNECTING, **secret)  # type: ignore[arg-type]
-        try:
+        connection: Connection = psycopg.connect(self._address, **how, **secret)  # type: ignore[arg-type]
+        with _closing_if_it_fails(connection):
             _require_fit(connection)
-            connection.execute("SET default_transaction_read_only = on")
-        except BaseException:
-            connection.close()
-            raise
+            call.through(connection).execute("SET default_transaction_read_only = on")
         return connection
 
-    def _begun(self, statements: bytes) -> Connection:
+    def _begun(self, statements: bytes, seconds: float, call: Call) -> Connection:
         while kept := self._kept():
-            with suppress(psycopg.OperationalError):  # lost meanwhile, as when the server was started anew
-                kept.execute(statements)
+            # It may be lost meanwhile, as when the server was started anew.
+            with suppress(psycopg.OperationalError), _closing_if_it_fails(kept):
+                call.through(kept).execute(statements)
                 return kept
-            kept.close()
-        connection = self._opened()
-        try:
+        connection = self._opened(seconds, call)
+        with _closing_if_it_fails(connection):
             connection.execute(statements)
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
     def _kept(self) -> Connection | None:
         with self._lock:
             return self._idle.pop() if self._idle else None
 
-    def _give_back(self, connection: Connection) -> None:
-        _end(connection)
+    def _give_back(self, connection: Connection, call: Call) -> None:
+        """Keep a connection for the next question; not one that was cancelled, since that may still be under way."""
+        if not call.over:
+            _end(connection)
         with self._lock:
-            if len(self._idle) < IDLE and not connection.closed:
+            if len(self._idle) < IDLE and not connection.closed and not call.over:
                 self._idle.append(connection)
                 return
         connection.close()
@@ -171,6 +181,15 @@ class Server:
             self._lock, self._turn = threading.Lock(), threading.RLock()
             self._inherited = [*self._inherited, *self._idle, self._lender]
             self._idle, self._lender = [], None
+
+
+@contextmanager
+def _closing_if_it_fails(connection: Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 @contextmanager
@@ -213,40 +232,3 @@ def _require_fit(connection: Connection) -> None:
         raise InvalidParameter("server", f"PostgreSQL {version}", allowed=f"PostgreSQL {OLDEST} or later")
     if encoding != "UTF8":
         raise InvalidParameter("server_encoding", encoding, allowed="UTF8, so that texts mean the same everywhere")
-
-
-# ---- questions
-
-
-def watched(
-    connection: Connection, work: Callable[[], Result], *, seconds: float, tick: Callable[[float], object] | None
-) -> Result:
-    """What `work` gives, which uses the connection in a thread of its own; it is stopped after `seconds`, or by an
-    interrupt of the keyboard. How far it is nobody knows, so `tick` is called with 0."""
-    with ThreadPoolExecutor(1, thread_name_prefix="dalenius-query") as worker:
-        running, ends = worker.submit(work), time.monotonic() + seconds
-        try:
-            while tick and not wait([running], timeout=min(TICK, seconds)).done and time.monotonic() < ends:
-                tick(0.0)
-            return running.result(max(0.0, ends - time.monotonic()))
-        except BaseException:
-            _stop(connection, running)
-            raise
-
-
-def _stop(connection: Connection, running: Future[Result]) -> None:
-    """Cancel until the work has ended; a server that does not hear is hung up on."""
-    patience = time.monotonic() + GRACE
-    while not running.done():
-        if time.monotonic() > patience:
-            _hang_up(connection)
-        else:
-            with suppress(psycopg.Error):
-                connection.cancel_safe(timeout=GRACE / 4)
-        wait([running], timeout=0.05)
-
-
-def _hang_up(connection: Connection) -> None:
-    """End a connection under the thread that waits for it."""
-    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
-        line.shutdown(socket.SHUT_RDWR)

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import count
+from typing import TypeVar
 
 import pyarrow as pa
 
 from dalenius.engines.postgres import tables
-from dalenius.engines.postgres.connection import FORBIDDEN, Server, watched
+from dalenius.engines.postgres.connection import FORBIDDEN, LENDING, Call, Server
 from dalenius.engines.postgres.dialect import PostgresDialect
 from dalenius.engines.postgres.results import copied
-from dalenius.engines.postgres.tables import LENT
+from dalenius.engines.postgres.tables import LENT, Found
+from dalenius.engines.postgres.watching import watched
+from dalenius.engines.sql.live import Staying
 from dalenius.engines.sql.live_engine import LiveEngine, Tick
 from dalenius.errors import DataMismatch, InvalidParameter
-from dalenius.query.tables import Place, Table
+from dalenius.query.tables import EachRow, Place, Table
+
+Result = TypeVar("Result")
+
+LOOKING = 10.0
+"""How many seconds a server has to say what a table holds."""
 
 
 class PostgresEngine(LiveEngine):
@@ -36,6 +45,7 @@ class PostgresEngine(LiveEngine):
         super().__init__(PostgresDialect(), seconds=seconds, log=log)
         self._server, self._numbers = Server(address, password), count(1)
         self._remarks: dict[str, tuple[str, ...]] = {}
+        self._found: dict[str, Found] = {}
         # At the latest with the process; an engine that nobody closed is no reason for a warning.
         self._close = weakref.finalize(self, self._server.close)
 
@@ -48,13 +58,37 @@ class PostgresEngine(LiveEngine):
         """The table of a place: schema.table, or table in the schema public."""
         problem = ""
         try:
-            with self._server.reading(self._seconds) as connection:
-                found = tables.found(connection, place.table)
-            self._remarks[place.table] = found.remarks
+            found = self._looked_at(place.table)
+            self._found[found.source], self._remarks[place.table] = found, found.remarks
+            self._renew(place.table, found)
             return found.source, self._kept(found.types)
         except InvalidParameter as error:
             problem = f"the server's {error.name} is {error.given}, but it must be {error.allowed}"
         raise DataMismatch(place.table, problem=problem, instead="Use another server, or import the table.")
+
+    def _looked_at(self, name: str) -> Found:
+        seconds = min(LOOKING, self._seconds)
+
+        def look(call: Call) -> Found:
+            with self._server.reading(seconds, call=call) as connection:
+                return tables.found(connection, name)
+
+        return self._watched(look, seconds)
+
+    def _renew(self, name: str, found: Found) -> None:
+        """A table that became another kind, such as a view, is read as what it is now."""
+        staying = self.dialect.staying
+        for each in list(staying.values()):
+            if each.table.place is not None and each.table.place.table == name and staying.get(each.table.name) is each:
+                staying[each.table.name] = _narrowed(each, found)
+
+    def _hold(self, table: Table, source: str, types: Mapping[str, str], rename: Mapping[str, str]) -> None:
+        found = self._found.get(source)
+        if found is not None:
+            _require_rights(table, found, rename)
+        super()._hold(table, source, types, rename)
+        if found is not None:
+            self.dialect.staying[table.name] = _narrowed(self.dialect.staying[table.name], found)
 
     def _kept(self, types: Mapping[str, str]) -> Mapping[str, str]:
         """Without columns whose names could be taken for others'."""
@@ -63,9 +97,13 @@ class PostgresEngine(LiveEngine):
     def lent(self, table: Table, rows: pa.Table) -> tuple[str, Mapping[str, str]]:
         """Rows in memory as a temporary table, or within each question where the role may make none."""
         given = tables.Rows(table.name, rows, self.dialect.quote)
+
+        def lend(call: Call) -> str:
+            with self._server.lending(call) as connection:
+                return tables.lent(connection, f"lent {next(self._numbers)}", given)
+
         try:
-            with self._server.lending() as connection:
-                return tables.lent(connection, f"lent {next(self._numbers)}", given), given.types
+            return self._watched(lend, LENDING), given.types
         except FORBIDDEN:
             self._server.end_lending()
         return tables.inlined(given, self.dialect.text_literal), given.types
@@ -82,9 +120,40 @@ class PostgresEngine(LiveEngine):
 
     def fetched(self, sql: str, seconds: float, tick: Tick | None) -> pa.Table:
         """The result of a query, in a read-only transaction that is cancelled on the server when its time is over."""
-        with self._server.reading(seconds, lent=self._lends) as connection:
-            return watched(connection, lambda: copied(connection, sql), seconds=seconds, tick=tick)
+        lent = self._lends
+
+        def ask(call: Call) -> pa.Table:
+            with self._server.reading(seconds, lent=lent, call=call) as connection:
+                return copied(connection, sql)
+
+        return self._watched(ask, seconds, tick)
+
+    def _watched(self, use: Callable[[Call], Result], seconds: float, tick: Tick | None = None) -> Result:
+        """What is got from the server in time; after a silence no connection is trusted that was kept."""
+        try:
+            return watched(use, seconds=seconds, tick=tick)
+        except TimeoutError:
+            self._server.drop_idle()
+            raise
 
     def close(self) -> None:
         """Let go of connections."""
         self._close()
+
+
+def _narrowed(staying: Staying, found: Found) -> Staying:
+    """The columns that are declared and no others, wherever all columns of the source are read: the role may have no
+    right to others, and whether they can be computed is no concern of a question."""
+    unit = staying.table.protection.unit if staying.table.protection else None
+    columns = [column.name.removeprefix("s.") for column in staying.columns.values()]
+    listed = found.fenced or isinstance(unit, EachRow)
+    return replace(staying, source=found.listing(columns) if listed else found.name)
+
+
+def _require_rights(table: Table, found: Found, rename: Mapping[str, str]) -> None:
+    unread = [name for name in (rename.get(each, each) for each in table.sources) if name in found.unread]
+    if unread:
+        raise DataMismatch(
+            table.name, problem=f"the role may not read column {', '.join(map(repr, unread))}",
+            instead="GRANT SELECT on these columns to the role.",
+        )  # fmt: skip

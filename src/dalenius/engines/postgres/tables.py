@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,21 @@ SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind IN ('v', 'f'),
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p')
   AND (n.nspname::text || '.' || c.relname::text = %(name)s OR n.nspname = 'public' AND c.relname::text = %(name)s)
+"""
+_FAMILY = """
+WITH RECURSIVE family AS (
+  SELECT %(table)s::bigint::oid AS oid
+  UNION SELECT i.inhrelid FROM family f JOIN pg_inherits i ON i.inhparent = f.oid
+)
+SELECT c.relkind::text, EXISTS (
+  SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated = 'v' AND NOT a.attisdropped
+)
+FROM family f JOIN pg_class c ON c.oid = f.oid
+"""
+"""A table with all its partitions and heirs: what each of them is, and whether it has virtual columns."""
+_UNREAD = """
+SELECT attname::text FROM pg_attribute WHERE attrelid = %(table)s::bigint::oid AND attnum > 0 AND NOT attisdropped
+  AND NOT has_column_privilege(attrelid, attnum, 'SELECT')
 """
 _COLUMNS = """
 WITH RECURSIVE types AS (
@@ -56,12 +71,27 @@ _TYPES = (
 
 @dataclass(frozen=True)
 class Found:
-    """A table of the database: what stands for it in a FROM, the types of its columns, and what its owner should know
-    of the role that reads it."""
+    """A table of the database: its quoted name, the types of the columns that the role may read, the names of those
+    that it may not, and what the owner should know of the role.
 
-    source: str
+    `fenced` says that a condition of a question must not be moved into it.
+    """
+
+    name: str
     types: Mapping[str, str]
+    unread: frozenset[str]
+    fenced: bool
     remarks: tuple[str, ...]
+
+    @property
+    def source(self) -> str:
+        """What stands for the table in a FROM."""
+        return self.listing(map(quoted, self.types)) if self.fenced or self.unread else self.name
+
+    def listing(self, columns: Iterable[str]) -> str:
+        """The same with these quoted columns alone."""
+        fence = " OFFSET 0" if self.fenced else ""
+        return f"(SELECT {', '.join(dict.fromkeys(columns))} FROM {self.name}{fence})"
 
 
 def found(connection: Connection, name: str) -> Found:
@@ -73,12 +103,22 @@ def found(connection: Connection, name: str) -> Found:
     number, schema, table, computed, readable, writable = rows[0]
     if not readable:
         raise DataMismatch(name, problem="the role may not read it", instead=f"GRANT SELECT ON {name} to the role.")
-    columns = connection.execute(_COLUMNS, {"table": number}).fetchall()
-    types = {column: _kind(*facts) for column, *facts in columns}
-    source = f"{quoted(schema)}.{quoted(table)}"
-    if computed:  # A condition of a question must not be moved into it, where it could meet rows that are not in it.
-        source = f"(SELECT * FROM {source} OFFSET 0)"
-    return Found(source, types, tuple(_remarks(connection, name, writable)))
+    columns, unread, family = (
+        connection.execute(sql, {"table": number}).fetchall() for sql in (_COLUMNS, _UNREAD, _FAMILY)
+    )
+    return Found(
+        f"{quoted(schema)}.{quoted(table)}",
+        {column: _kind(*facts) for column, *facts in columns},
+        frozenset(column for (column,) in unread),
+        computed or has_computed_rows(family),
+        tuple(_remarks(connection, name, writable)),
+    )
+
+
+def has_computed_rows(family: Iterable[tuple[Any, ...]]) -> bool:
+    """Whether a table, some partition or some heir is read elsewhere or has a column that is computed when it is read:
+    there a condition could meet rows that are not in it, or a value that cannot be computed."""
+    return any(kind == "f" or has_virtual for kind, has_virtual in family)
 
 
 def _kind(kind: str, enum: bool, deterministic: bool) -> str:

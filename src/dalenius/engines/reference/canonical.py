@@ -21,6 +21,7 @@ from dalenius.errors import InvalidParameter
 from dalenius.query.tables import EachRow, Table, UnitColumn, Via
 from dalenius.query.types import (
     LONGEST_KEPT,
+    LONGEST_READ,
     Bool,
     Choice,
     Code,
@@ -68,7 +69,8 @@ def unit_code(raw: Any) -> Code:
         return None
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw
-    return _whole_text(raw if isinstance(raw, str) else str(raw))
+    text = raw if isinstance(raw, str) else str(raw)
+    return _read(text) if len(text) <= LONGEST_READ else None
 
 
 def import_rows(table: Table, raw: RawRows, tables: Mapping[str, Table]) -> list[Row]:
@@ -153,13 +155,13 @@ def _in_utc(moment: dt.datetime) -> dt.datetime:
 
 
 def _text(domain: Text, raw: Any) -> Code:
-    text = _whole_text(raw)
+    text = _read(raw[:LONGEST_READ]) if isinstance(raw, str) else None
     if isinstance(domain, Choice):
         return text if text in domain.values else None
     return None if text is None else text[:LONGEST_KEPT]
 
 
-def _whole_text(raw: Any) -> str | None:
+def _read(raw: str) -> str | None:
     try:
         return normal(raw)
     except InvalidParameter:

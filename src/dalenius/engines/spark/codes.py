@@ -18,7 +18,7 @@ from math import ceil, floor
 from dalenius.engines.spark.words import LIMIT, NARROW, WIDE, named, quotient, text_literal, wide
 from dalenius.engines.sql.live import Kind, SourceColumn
 from dalenius.query.calendar import DAY
-from dalenius.query.types import Bool, Days, Domain, Moments, Number, Ranged, Text
+from dalenius.query.types import LONGEST_READ, Bool, Days, Domain, Moments, Number, Ranged, Text
 
 INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 FLOATS = frozenset({"float", "double"})
@@ -41,7 +41,7 @@ class Coded(SourceColumn):
 def code(domain: Domain, column: SourceColumn) -> str | None:
     """SQL for the code of a value, or None if a column of this type cannot hold the domain."""
     if isinstance(domain, Text):
-        return column.name if is_text(column) else None
+        return canonical_text(column) if is_text(column) else None
     if isinstance(domain, Bool):
         return column.name if column.type == "boolean" else None
     if isinstance(domain, Number):
@@ -58,13 +58,24 @@ def is_text(column: SourceColumn) -> bool:
     return column.type.split("(")[0].split(" ")[0] in ("string", "varchar", "char")
 
 
-def canonical_text(column: str) -> str:
-    """A text in the form in which keys are compared: NFC and by its bytes; NULL if it is not valid, or has a NUL
-    character. Texts of ASCII, which are as long in bytes as in characters, are left alone."""
-    text = f"CAST({column} AS STRING)"
+def canonical_text(column: SourceColumn) -> str:
+    """A text in the form in which keys are compared: NFC and by its bytes, of a long one the beginning; NULL if that is
+    not valid, or has a NUL character. Texts of ASCII, which are as long in bytes as in characters, are left alone."""
+    text = f"substr({_plain(column)}, 1, {LONGEST_READ})"
     proper = f"is_valid_utf8({text}) AND NOT contains({text}, {text_literal(chr(0))})"
     composed = f"CASE WHEN octet_length({text}) = length({text}) THEN {text} ELSE {_NFC.format(text)} END"
     return f"CASE WHEN {proper} THEN {composed} END"
+
+
+def canonical_id(column: SourceColumn) -> str:
+    """An id as a text; NULL where that is so long that its beginning alone would be compared."""
+    return f"CASE WHEN length({_plain(column)}) <= {LONGEST_READ} THEN {canonical_text(column)} END"
+
+
+def _plain(column: SourceColumn) -> str:
+    """The text as it is stored; blanks that fill CHAR(n) up mean nothing."""
+    text = f"CAST({column.name} AS STRING)"
+    return f"rtrim({text})" if column.type.startswith("char") else text
 
 
 def id_kind(column: SourceColumn) -> Kind | None:

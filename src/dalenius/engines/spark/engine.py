@@ -11,7 +11,7 @@ import pyarrow as pa
 from dalenius.engines.spark.dialect import SparkDialect
 from dalenius.engines.spark.lending import readable
 from dalenius.engines.spark.running import run
-from dalenius.engines.spark.sessions import end, own_session
+from dalenius.engines.spark.sessions import end, is_ours_still, own_session
 from dalenius.engines.spark.views import coded_view
 from dalenius.engines.spark.words import quote
 from dalenius.engines.sql.live import Staying
@@ -20,6 +20,9 @@ from dalenius.errors import DataMismatch
 from dalenius.query.tables import Place, Table
 
 _PARQUET = ".parquet"
+_KEPT_IN = ("parquet", "delta", "iceberg", "orc", "hudi", "hive")
+_DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark keeps the type of a column that it reads as text and that was declared CHAR(n) or VARCHAR(n)."""
 
 
 class SparkEngine(LiveEngine):
@@ -52,7 +55,17 @@ class SparkEngine(LiveEngine):
             raise DataMismatch(
                 place.table, problem="it is a view", instead="Write it out as a table, or name the table beneath it."
             )
+        self._require_kept_in_files(place.table, name)
         return name, _types(self.session.table(name))
+
+    def _require_kept_in_files(self, table: str, name: str) -> None:
+        """Refuse what another database computes, or what is read line by line: one row could stop every question."""
+        facts = self.session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+        kept = next((str(row[1]).lower() for row in reversed(facts) if row[0] == "Provider"), "nothing known")
+        if kept not in _KEPT_IN:
+            raise DataMismatch(
+                table, problem=f"its rows are kept by {kept}", instead=f"Write it out as one of {', '.join(_KEPT_IN)}."
+            )
 
     def lent(self, table: Table, rows: pa.Table) -> tuple[str, Mapping[str, str]]:
         frame = self.session.createDataFrame(readable(rows))
@@ -72,6 +85,9 @@ class SparkEngine(LiveEngine):
         for view in self._sources.keys() - {held.source for held in self.dialect.staying.values()}:
             self.session.catalog.dropTempView(view)
             self._drop_frame(self._sources.pop(view))
+
+    def answers(self) -> bool:
+        return is_ours_still(self.session)
 
     def close(self) -> None:
         end(self.session)
@@ -104,4 +120,4 @@ class SparkEngine(LiveEngine):
 
 def _types(frame: Any) -> dict[str, str]:
     """The types of columns by their names."""
-    return {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    return {field.name: field.metadata.get(_DECLARED, field.dataType.simpleString()) for field in frame.schema.fields}

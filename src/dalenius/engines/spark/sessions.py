@@ -7,8 +7,9 @@ it too. pyspark is loaded when the first session is opened.
 from __future__ import annotations
 
 import contextlib
+import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -31,6 +32,15 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
+    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
+    "spark.sql.legacy.storeAnalyzedPlanForView": "false",
+    "spark.sql.crossJoin.enabled": "true",
+    # The name of a folder would decide what its column holds: one row more, and every question stops.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # A file that cannot be read would be left out silently.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.optimizer.excludedRules": ",".join(f"{_RULES}.{rule}" for rule in _UNWANTED),
@@ -41,6 +51,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.maxPlanStringLength": "8192",
 }
 """What our sessions set for themselves."""
+_OURS = "spark.sql.optimizer.excludedRules"
+"""A setting that nobody else has as we do."""
 _STARTED = {
     "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
     "spark.ui.retainedJobs": "100", "spark.ui.retainedStages": "100", "spark.ui.retainedTasks": "1000",
@@ -49,6 +61,8 @@ _STARTED = {
 """What an application has that we start. Its log may quote rows, so there is none."""
 _CATALOGS = "spark.sql.catalog."
 _CONNECT = "sc://"
+_PATIENCE = 30.0
+"""How many seconds a server may take to answer at all."""
 
 
 def own_session(address: Any) -> Any:
@@ -65,6 +79,15 @@ def is_classic(session: Any) -> bool:
     return not type(session).__module__.startswith("pyspark.sql.connect")
 
 
+def is_ours_still(session: Any) -> bool:
+    """Whether a session is there and has our settings: a server ends those that are idle, and forgets all when it
+    starts anew."""
+    try:
+        return bool(session.conf.get(_OURS) == SETTINGS[_OURS])
+    except Exception:
+        return False
+
+
 def end(session: Any) -> None:
     """Let go of a session of our own; a classic one goes with the application."""
     if not is_classic(session):
@@ -74,7 +97,7 @@ def end(session: Any) -> None:
 
 def _connected(address: str) -> Any:
     if address.startswith(_CONNECT):
-        return _module("pyspark.sql.connect.session").SparkSession(address)
+        return _within(_PATIENCE, lambda: _module("pyspark.sql.connect.session").SparkSession(address))
     sessions = _module("pyspark.sql").SparkSession
     if address == "spark":
         return _beside(sessions.getActiveSession() or _started(sessions.builder))
@@ -85,6 +108,27 @@ def _connected(address: str) -> Any:
             hint="Use the address 'spark' for the session that is there.",
         )  # fmt: skip
     return _beside(session)
+
+
+def _within(seconds: float, work: Callable[[], Any]) -> Any:
+    """What a function gives, or a `TimeoutError`: a server that does not answer would be asked again for minutes."""
+    found: list[Any] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="dalenius-spark-connect", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if errors:
+        raise errors[0]
+    if not found:
+        raise TimeoutError("the server did not answer in time")
+    return found[0]
 
 
 def _started(builder: Any) -> Any:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 
-from dalenius.engines.spark.codes import Coded, canonical_text, code, is_text
+from dalenius.engines.spark.codes import Coded, canonical_id, code, is_text
 from dalenius.engines.sql.live import SourceColumn
 from dalenius.query.tables import Table
-from dalenius.query.types import Text
 
 
 def coded_view(table: Table, source: str, columns: Mapping[str, SourceColumn]) -> tuple[str, str, dict[str, Coded]]:
@@ -20,8 +19,8 @@ def coded_view(table: Table, source: str, columns: Mapping[str, SourceColumn]) -
     domains, terms, found = dict(table.columns), [], {}
     for place, (name, column) in enumerate(columns.items()):
         raw, coded = f"c{place}", f"c{place}"
-        terms.append(f"{canonical_text(column.name) if is_text(column) else column.name} AS {raw}")
-        if name in domains and not isinstance(domains[name], Text):
+        terms.append(f"{canonical_id(column) if is_text(column) else column.name} AS {raw}")
+        if name in domains:
             coded = f"code{place}"
             terms.append(f"{code(domains[name], column)} AS {coded}")
         found[name] = Coded(f"s.{raw}", column.type, f"s.{coded}")

@@ -86,6 +86,10 @@ class LiveEngine(ABC):
             elif table.place is not None:
                 self._hold(table, *self._described(table, table.place), dict(table.place.rename))
 
+    def answers(self) -> bool:
+        """Whether the engine can still be asked; one that cannot is opened anew before a question is charged."""
+        return True
+
     def missing(self, tables: Iterable[Table]) -> list[str]:
         """The names of tables that this engine does not hold."""
         return [table.name for table in tables if table.name not in self.dialect.staying]
