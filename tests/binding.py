@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from clinic_tables import TABLES
+from dalenius.audit.escapes.clinic import TABLES
 from dalenius.query.binding.binder import bind
 from dalenius.query.expressions import Expression
 from dalenius.query.plan.relations import Filter, Group, Join, Project, Relation

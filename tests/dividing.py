@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from dalenius.audit.replay.neighbours import HEAVY, database, with_unit
 from dalenius.engines.conformance.draws import Draws
 from dalenius.engines.conformance.plans import Generated, Questions, random_most
 from dalenius.engines.conformance.terms import Known, Scope, Terms, kind_of
@@ -20,7 +21,6 @@ from dalenius.query.pricing.measurements import lower
 from dalenius.query.syntax.syntax import Apply, Constant, Item, Name, Query, Select, Subquery, Term
 from dalenius.query.types import Bool, Choice, Code, Domain, Number, Ranged
 from loaded import duckdb_of, quick_results
-from neighbours import HEAVY, database, with_unit
 
 COLUMNS = ("city", "rate", "smoker", "icd", "day", "age")
 CROWD = {"visits": 300, "orders": 48, "lines": 60}

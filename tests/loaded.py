@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import duckdb
 
+from dalenius.audit.replay.neighbours import database
 from dalenius.engines.conformance.comparing import Totals, totals_of
 from dalenius.engines.conformance.worlds import ORDER, Database, World, world
 from dalenius.engines.duckdb.connection import Limits
@@ -22,7 +23,6 @@ from dalenius.privacy.exact import unseal
 from dalenius.query.plan.passes import Pass, Values
 from dalenius.query.tables import EachRow, Table
 from dalenius.query.types import Text
-from neighbours import database
 
 LIMITS = Limits(threads=1, memory="1GB")
 _NOBODY = {True: "nobody, to be NULL", False: 2**62 + 77}

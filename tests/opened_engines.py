@@ -7,8 +7,6 @@ from contextlib import ExitStack
 from functools import lru_cache
 from typing import Any
 
-import pytest
-
 import postgres_server
 import spark_servers
 from dalenius.engines.duckdb.connection import Limits

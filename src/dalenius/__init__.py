@@ -2,7 +2,7 @@
 
 The names below load on first use. The rooms are `privacy` (neighbours, sensitivities, losses, divergences),
 `randomness` (exact noise), `accounting` (composition, budgets), `mechanisms`, `query` (questions and their prices),
-`engines` (where they run), `curator` (catalog, ledger, sessions), `audit` and `attacks`.
+`engines` (where they run), `curator` (catalog, ledger, sessions), `verify`, `audit` and `attacks`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dalenius.lazy import names
 if TYPE_CHECKING:
     from dalenius import accounting as accounting
     from dalenius import attacks as attacks
-    from dalenius import audit as audit
     from dalenius import curator as curator
     from dalenius import engines as engines
     from dalenius import errors as errors
@@ -22,9 +21,12 @@ if TYPE_CHECKING:
     from dalenius import privacy as privacy
     from dalenius import query as query
     from dalenius import randomness as randomness
+    from dalenius import verify as verify
     from dalenius.accounting.allowance import Allowance as Allowance
     from dalenius.accounting.budget import Budget as Budget
     from dalenius.accounting.filters import Filter as Filter
+    from dalenius.audit.reporting import AuditReport as AuditReport
+    from dalenius.audit.reporting import audit as audit
     from dalenius.curator.answers.answers import Answer as Answer
     from dalenius.curator.databases import Database as Database
     from dalenius.curator.databases import create as create
@@ -89,6 +91,7 @@ __getattr__, __dir__ = names(
         "Allowance": "accounting.allowance",
         "Analyst": "curator.sessions",
         "Answer": "curator.answers.answers",
+        "AuditReport": "audit.reporting",
         "Bool": "query.types",
         "Budget": "accounting.budget",
         "Category": "query.types",
@@ -149,6 +152,7 @@ __getattr__, __dir__ = names(
         "system_entropy": "randomness.entropy",
         "total": "query.frames.aggregates",
         "variance": "query.frames.aggregates",
+        "verify": "verify",
         "when": "query.frames.formulas",
     },
 )

@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 
+from dalenius.audit.replay.neighbours import Step, database, steps
 from dalenius.engines.conformance.plans import NODES, WORLDS, Generated, generated, nodes, plans
 from dalenius.engines.conformance.worlds import Database, World, world
 from dalenius.engines.reference.canonical import Row, import_rows
@@ -15,7 +16,6 @@ from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.query.expressions import Call, Expression
 from dalenius.query.functions.evaluation import LENIENT, STRICT
 from dalenius.query.plan.relations import Filter, Group, Join, Project, Relation
-from neighbours import Step, database, steps
 
 STATISTICS = {
     "count", "present", "units", "distinct", "sum", "mean", "variance", "stddev", "covariance", "correlation",

@@ -11,7 +11,6 @@ import pytest
 from flint import arb
 
 from checks import SeededEntropy
-from dalenius import mechanisms
 from dalenius.accounting.amounts import price
 from dalenius.accounting.composition import compose, repeated
 from dalenius.accounting.conversion import to_pure
@@ -19,7 +18,10 @@ from dalenius.errors import InvalidParameter, MissingNeighbours
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.privacy.losses import ZCDP, BoundedRange, Loss
 from dalenius.privacy.reals import ball, lower, precise, upper
-from mechanism_cases import CASES, DELTA, PLANTED, PLANTED_EVENTS, Case, noise_law, vector_law
+from dalenius.verify.cases.case import Case
+from dalenius.verify.cases.every import CASES, left_out, public_mechanisms
+from dalenius.verify.cases.numeric import DELTA, noise_law, vector_law
+from dalenius.verify.cases.planted import PLANTED, PLANTED_EVENTS
 
 EPSILONS = (Fraction(1, 4), Fraction(1), Fraction(2))
 ORDERS = (Fraction(3, 2), Fraction(4), Fraction(32))
@@ -35,8 +37,7 @@ every_case = pytest.mark.parametrize("case", CASES, ids=str)
 
 @cache
 def laws(case: Case, epsilon: Fraction) -> dict[Any, dict[Any, arb]]:
-    mechanism = case.at(epsilon)
-    return {value: case.law(mechanism, value) for value in case.values}
+    return case.tables(epsilon)
 
 
 def worst_loss(case: Case, epsilon: Fraction) -> Fraction:
@@ -94,8 +95,7 @@ def _tail(divergence: Fraction, order: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def claim(case: Case, epsilon: Fraction) -> Loss:
-    loss: Loss = case.at(epsilon).loss(sensitivity=case.sensitivity)
-    return loss
+    return case.claim(epsilon)
 
 
 @every_case
@@ -229,7 +229,5 @@ def test_equal_randomness_gives_equal_releases(case: Case) -> None:
 
 
 def test_no_public_mechanism_is_left_out() -> None:
-    public = {getattr(mechanisms, name) for name in dir(mechanisms)}
-    stated = {kind for kind in public if isinstance(kind, type) and hasattr(kind, "loss")} - {mechanisms.Mechanism}
-    assert len(stated) > 10
-    assert stated == {type(case.at(Fraction(1))) for case in CASES}
+    assert len(public_mechanisms()) > 10
+    assert left_out() == frozenset()

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from changes import difference
+from dalenius.audit.replay.bounding import all_broken, difference, narrowed
+from dalenius.audit.replay.neighbours import steps
 from dalenius.engines.conformance.plans import Generated, plans
 from dalenius.errors import QueryRefused
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.plan.passes import DistinctValues
-from hurting import all_broken, narrowed
 from loaded import duckdb_with, quick_results
-from neighbours import steps
 
 WORLDS = 6
 EACH = 334

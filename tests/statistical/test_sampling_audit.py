@@ -20,17 +20,15 @@ from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.laplace import discrete_laplace
-from sparse_vectors import (
-    Questions,
-    Version,
+from dalenius.verify.cases.broken_sparse_vectors import (
     compared_value_told,
     exact_branch,
     gap_told,
     no_cutoff,
     no_query_noise,
     noise_without_c,
-    sampled,
 )
+from dalenius.verify.cases.sparse_vectors import Questions, Version, sampled
 
 Outputs = NDArray[np.int64]
 Run = Callable[[Any, int], Outputs]
@@ -187,3 +185,39 @@ def test_a_delta_that_is_too_small_is_flagged() -> None:
 
     assert audit(run, 0, 1, delta="1/1000", samples=500_000).refutes(epsilon=1)
     assert not audit(run, 0, 1, delta="1/300", samples=500_000).refutes(epsilon=1)
+
+
+# Power on what others have published figures for, at epsilon 1 and a confidence of 95 %
+
+
+def noisy_max(scores: tuple[int, ...], size: int) -> Outputs:
+    return (np.array(scores) + laplace(scores)(1, (size, len(scores)))).argmax(axis=1)
+
+
+@pytest.mark.deep
+@pytest.mark.textbook("S7.7")
+@pytest.mark.parametrize(
+    ("run", "first", "second", "least"),
+    [
+        pytest.param(lambda value, size: value + laplace(value)(1, size), 0, 1, "0.99", id="Laplace"),
+        pytest.param(noisy_max, (0,) * 5, (0,) + (1,) * 4, "0.95", id="noisy max"),
+        pytest.param(svt(Version(2, 4, 1), "deep"), (0,) * 9 + (1,), (1,) * 9 + (0,), "0.8", id="sparse vector"),
+    ],
+)
+def test_the_bound_comes_close_with_millions_of_samples(run: Run, first: Any, second: Any, least: str) -> None:
+    finding = sampling_audit(run, first, second, samples=3_000_000, confidence="0.95")
+    assert Fraction(least) <= finding.epsilon
+    assert not audit(run, first, second, samples=3_000_000).refutes(epsilon=1)
+
+
+@pytest.mark.textbook("S7.7")
+def test_vectors_that_never_repeat_are_told_apart_by_all_entries_together() -> None:
+    """Sixteen entries move a little each: no single one shows it, and no output comes twice."""
+
+    def run(moved: int, size: int) -> Outputs:
+        return moved + laplace(moved)(4, (size, 16))
+
+    finding = sampling_audit(run, 0, 1, samples=40_000)
+    assert "linear rule" in finding.event
+    assert finding.refutes(epsilon=1)
+    assert not finding.refutes(epsilon=4)

@@ -18,7 +18,7 @@ from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.randomness.laplace import discrete_laplace
-from sparse_vectors import Questions, Transcript, Version
+from dalenius.verify.cases.sparse_vectors import Questions, Transcript, Version
 
 PEOPLE = AddRemove()
 FAR, RUNS, STILL = 10**9, 8_000, "1/100"  # noise of this last scale is 0 but for e^-100

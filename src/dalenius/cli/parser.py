@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import Any, NoReturn
 
 from dalenius.cli.exits import REFUSED, listed
-from dalenius.cli.options import folders, ledgers, people, questions, serving
+from dalenius.cli.options import checks, folders, ledgers, people, questions, serving
 
 _STEPS = """typical steps:
   dalenius init clinic --population patients --epsilon 3 --delta 1e-9
@@ -37,6 +37,6 @@ def parser() -> Parser:
     )
     top.add_argument("--version", action="version", version=f"dalenius {version('dalenius')}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
-    for group in (folders, questions, people, ledgers, serving):
+    for group in (folders, questions, people, ledgers, checks, serving):
         group.add(commands)
     return top

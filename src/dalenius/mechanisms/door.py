@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
 
 from dalenius.accounting.allowance import Allowance
 from dalenius.errors import FunctionFailed, InvalidParameter, UnusableValue
@@ -33,6 +35,29 @@ class Mechanism(Protocol[Value_contra, Output_co]):
         """The noisy value."""
 
 
+class Witness(Protocol):
+    """Stands at the door in an audit: it sees what is released, and says what comes out."""
+
+    def released(self, mechanism: Mechanism[Any, Any], exact: Exact[Any], value: Any, entropy: Entropy, /) -> Any:
+        """The output of a mechanism on the opened value."""
+
+
+_witnesses: list[Witness] = []
+
+
+@contextmanager
+def witnessed(witness: Witness) -> Iterator[None]:
+    """Let a witness stand at the door of this process during the block, for audits over made-up data.
+
+    It sees exact values, so it is for whoever may see the rows: no question, setting or server brings one here.
+    """
+    _witnesses.append(witness)
+    try:
+        yield
+    finally:
+        _witnesses.remove(witness)
+
+
 def measure(mechanism: Mechanism[Value, Output], exact: Exact[Value], allowance: Allowance, entropy: Entropy) -> Output:
     """Charge one use of `mechanism` to `allowance`, then release the sealed value through it.
 
@@ -51,7 +76,10 @@ def measure(mechanism: Mechanism[Value, Output], exact: Exact[Value], allowance:
 
 def _released(mechanism: Mechanism[Value, Output], exact: Exact[Value], entropy: Entropy) -> Output:
     try:
-        return mechanism.release(unseal(exact), entropy)
+        value = unseal(exact)
+        if _witnesses:
+            return _witnesses[-1].released(mechanism, exact, value, entropy)  # type: ignore[no-any-return]
+        return mechanism.release(value, entropy)
     except FunctionFailed:
         raise
     except Exception:  # noqa: S110 - see below

@@ -1,12 +1,18 @@
-"""`dalenius check engine` says whether an engine is fit, to people and to scripts, and ends with the code that fits."""
+"""`dalenius check` says what it tried and found, to people and to scripts, and ends with the code that fits."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
 
 from command_line import run
+from dalenius.audit.checks import registry
+from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
+from dalenius.audit.checks.registry import CHECKS, Listed
 from dalenius.cli.commands import checks
 from dalenius.engines.conformance.checking import MOST, Report
 from dalenius.engines.duckdb.dialect import DuckDBDialect
@@ -59,9 +65,13 @@ def test_the_bar_has_one_length(percent: float) -> None:
     [
         (("check", "engine", "somewhere"), "postgresql://"),
         (("check", "engine", "postgresql://nobody@127.0.0.1:1/none"), "cannot be checked"),
-        (("check", "engine", "--plans", -1), "--plans is -1"),
+        (("check", "engine", "--plans", -1), "--count is '-1'"),
+        (("check", "static", "--n", "many"), "--count is 'many'"),
+        (("check", "static", "--count", "1.5"), "--count is '1.5'"),
+        (("check", "static", "--seed", "x"), "invalid int value"),
         (("check", "engine", "--expressions", "many"), "invalid int value"),
-        (("check", "ledger"), "FOLDER is missing"),
+        (("check", "nothing"), "invalid choice"),
+        (("check", "replay", "no such folder"), "catalog.toml"),
     ],
 )
 def test_what_cannot_be_checked_is_refused(words: tuple[object, ...], said: str) -> None:
@@ -83,3 +93,135 @@ def test_an_engine_that_cannot_be_opened_is_refused() -> None:
         done = run("check", "engine", "local[2]")
     assert done.code == 2
     assert "can be reached" in done.err
+
+
+# ---- the checks of the registry
+
+HELD = Figure("cases", 1_200, "0 found", "0", held=True)
+BROKEN = Figure("pairs", 3, "2 found", "0", held=False)
+
+
+def known(name: str, outcome: Outcome, asked_for: list[Asked]) -> Listed:
+    """A check of which it is known what it says."""
+
+    class Known(Listed):
+        def run(self, asked: Asked, *, full: bool = False) -> Outcome:
+            asked_for.append(asked)
+            asked.tick(50)
+            return outcome
+
+    return Known(name, f"what {name} is for", "cases", 10, 100, catalog=name == "replay")
+
+
+@pytest.fixture
+def asked_for(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
+    """How the checks were asked to run; replay passes, and the others fail."""
+    asked: list[Asked] = []
+    for name in CHECKS:
+        figures = (HELD,) if name == "replay" else (HELD, BROKEN)
+        findings = () if name == "replay" else ("plan 7: too far; dalenius check bounding --seed 7",)
+        monkeypatch.setitem(CHECKS, name, known(name, Outcome(name, figures, findings), asked))
+    return asked
+
+
+def test_a_check_that_passes_ends_with_0_and_a_table(asked_for: list[Asked]) -> None:
+    done = run("check", "replay", "--plans", "1e6", "--seed", 7)
+    assert done.code == 0
+    heading, line, row, _, end = done.out.splitlines()
+    assert heading.split() == ["check", "what", "was", "tried", "tried", "found", "goal"]
+    assert set(line) == {"─"}
+    assert row.split() == ["replay", "cases", "1,200", "0", "found", "0", "held"]
+    assert end == "Passed."
+    assert (asked_for[0].count, asked_for[0].seed, asked_for[0].folder) == (10**6, 7, None)
+
+
+def test_a_check_that_fails_ends_with_5_and_its_findings(asked_for: list[Asked]) -> None:
+    done = run("check", "bounding")
+    assert done.code == 5
+    assert "NOT HELD" in done.out
+    assert "bounding: plan 7: too far; dalenius check bounding --seed 7" in done.out
+    assert done.out.endswith("Failed: bounding.\n")
+
+
+def test_scripts_get_the_same_facts(asked_for: list[Asked]) -> None:
+    done = run("check", "bounding", "--json")
+    assert done.code == 5
+    assert done.json["check"] == "bounding"
+    assert done.json["passed"] is False
+    assert done.json["figures"][1] == {
+        "what": "pairs", "tried": 3, "found": "2 found", "goal": "0", "held": False
+    }  # fmt: skip
+    assert done.json["findings"] == ["plan 7: too far; dalenius check bounding --seed 7"]
+
+
+def test_all_runs_all_and_a_check_that_breaks_stops_no_other(
+    asked_for: list[Asked], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Breaking(Listed):
+        def run(self, asked: Asked, *, full: bool = False) -> Outcome:
+            raise ValueError("a row")
+
+    monkeypatch.setitem(CHECKS, "audit", Breaking("audit", "to break", "cases", 1, 1))
+    done = run("check", "all", "--json")
+    assert done.code == 5
+    assert [each["check"] for each in done.json["checks"]] == list(CHECKS)
+    broken = done.json["checks"][list(CHECKS).index("audit")]
+    assert broken["findings"] == ["it ended with ValueError; see `dalenius check audit`"]
+    assert "a row" not in done.out + done.err
+    assert len(asked_for) == len(CHECKS) - 1
+
+
+def test_a_person_sees_which_check_is_under_way(asked_for: list[Asked]) -> None:
+    done = run("check", "replay", person=True)
+    assert "checking ... replay " in done.err
+    assert "50 %" in done.err
+
+
+def test_many_findings_are_counted(asked_for: list[Asked], monkeypatch: pytest.MonkeyPatch) -> None:
+    many = Outcome("rng", (BROKEN,), tuple(f"finding {n}" for n in range(30)))
+    monkeypatch.setitem(CHECKS, "rng", known("rng", many, asked_for))
+    assert "... and 10 more; --json lists them all" in run("check", "rng").out
+    assert len(run("check", "rng", "--json").json["findings"]) == 30
+
+
+def test_a_folder_is_for_checks_that_use_its_catalog(asked_for: list[Asked], tmp_path: Path) -> None:
+    assert run("init", tmp_path / "db", "--mark", tmp_path / "mark.sqlite").code == 0
+    done = run("check", "replay", tmp_path / "db")
+    assert (done.code, done.err) == (0, "")
+    assert asked_for[0].folder == tmp_path / "db"
+    assert (
+        "bounding looks at the product itself, and not at your catalog."
+        in run("check", "bounding", tmp_path / "db").err
+    )
+
+
+def test_a_check_gets_its_own_number_of_cases_and_the_folder_only_where_it_can_use_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given: list[Asked] = []
+    module = SimpleNamespace(check=lambda asked: given.append(asked) or Outcome("x", (HELD,)))
+    monkeypatch.setattr(registry, "import_module", lambda name: module)
+    listed = Listed("x", "help", "cases", push=10, full=100)
+    listed.run(Asked(folder=tmp_path))
+    listed.run(Asked(), full=True)
+    Listed("x", "help", "cases", 10, 100, catalog=True).run(Asked(folder=tmp_path, count=3), full=True)
+    assert [asked.count for asked in given] == [10, 100, 3]
+    assert [asked.folder for asked in given] == [None, None, tmp_path]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_every_check_of_the_registry_is_there(name: str) -> None:
+    assert callable(import_module(f"dalenius.audit.checks.{name}").check)
+
+
+def test_the_checks_of_the_product_pass_here() -> None:
+    done = run("check", "static")
+    assert done.code == 0, done.out
+    assert run("check", "rng", "--n", "1e5").code == 0
+
+
+def test_the_ledger_of_a_folder_is_recomputed(tmp_path: Path) -> None:
+    assert run("init", tmp_path / "db", "--mark", tmp_path / "mark.sqlite").code == 0
+    assert run("check", "ledger", tmp_path / "db").code == 0
+    outcome = CHECKS["ledger"].run(Asked(folder=tmp_path / "db"))
+    assert outcome.passed

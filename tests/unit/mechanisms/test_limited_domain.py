@@ -19,8 +19,9 @@ from dalenius.privacy.losses import ApproximateDP, BoundedRange
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import ball, lower, precise, upper
 from dalenius.privacy.sensitivity import Sensitivity
-from key_laws import WithoutHandicap, key_counts, planted
-from mechanism_cases import neighbouring
+from dalenius.verify.cases.case import neighbouring
+from dalenius.verify.cases.key_laws import key_counts
+from dalenius.verify.cases.planted import WithoutHandicap, planted
 
 ADD, REPLACE = AddRemove("row"), Replace("row")
 UNITS = (("a",), ("b", "c"), ("c", "d"), ("a", "b", "c", "d"))

@@ -19,7 +19,7 @@ from dalenius.mechanisms.quantiles import PrivateQuantiles, Quantile, ValueCount
 from dalenius.privacy.losses import BoundedRange
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.sensitivity import Sensitivity
-from key_laws import quantile_law
+from dalenius.verify.cases.grid_laws import quantile_law
 
 ADD = AddRemove()
 HALF = Fraction(1, 2)

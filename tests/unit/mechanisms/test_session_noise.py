@@ -30,7 +30,7 @@ from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.randomness.entropy import Entropy
-from sparse_vectors import BELOW, STOPPED, Questions, Version, sampled
+from dalenius.verify.cases.sparse_vectors import BELOW, STOPPED, Questions, Version, sampled
 
 PEOPLE = AddRemove()
 LINE, QUERY, NUMBER = Fraction(2), Fraction(3), Fraction(5)

@@ -29,18 +29,16 @@ from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.reals import lower, precise, upper
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.laws import DiscreteLaplaceLaw, LaplaceLaw
-from sparse_vectors import (
-    Version,
+from dalenius.verify.cases.broken_sparse_vectors import (
     compared_value_told,
     exact_branch,
     gap_told,
-    neighbours,
     no_cutoff,
     no_query_noise,
     noise_without_c,
     slide,
-    worst,
 )
+from dalenius.verify.cases.sparse_vectors import Version, neighbours, worst
 
 PEOPLE = AddRemove()
 ONE = Fraction(1)

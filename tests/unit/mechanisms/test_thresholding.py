@@ -19,7 +19,7 @@ from dalenius.privacy.losses import ApproximateDP
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.reals import lower, precise, upper
 from dalenius.privacy.sensitivity import Sensitivity
-from key_laws import ThresholdOneTooLow, planted
+from dalenius.verify.cases.planted import ThresholdOneTooLow, planted
 
 ADD = AddRemove()
 DELTA = Fraction(1, 1000)

@@ -11,20 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checks import SeededEntropy
-from choices import (
-    RELATIONS,
-    ROUNDING,
-    Scores,
-    changes,
-    grid,
-    is_law,
-    losses,
-    one_shot_chance,
-    one_shot_law,
-    remembered,
-    shifted,
-    worst_loss,
-)
+from choices import RELATIONS, ROUNDING, Scores, changes, grid, is_law, losses, remembered, shifted, worst_loss
 from dalenius.accounting.amounts import DIVERGENCE_UNIT
 from dalenius.accounting.composition import repeated
 from dalenius.accounting.conversion import to_approximate, to_pure
@@ -37,6 +24,7 @@ from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import upper
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.laws import LaplaceSumLaw
+from dalenius.verify.cases.ordered_lists import one_shot_chance, one_shot_law
 
 EPSILON = Fraction(1)
 COUNTS = {AddRemove("row"): Sensitivity(linf=1, monotone=True), Replace("row"): Sensitivity(linf=1)}

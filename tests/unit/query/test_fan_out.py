@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from binding import ask, below
-from clinic_tables import TABLES as CLINIC
+from dalenius.audit.escapes.clinic import TABLES as CLINIC
 from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.query.plan.relations import JOIN_ROWS, MOST_FAN_OUT, Relation
 from dalenius.query.tables import Table

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clinic_tables import TABLES
+from dalenius.audit.escapes.clinic import TABLES
 from dalenius.errors import DaleniusError, InvalidParameter, QueryRefused, UnknownName
 from dalenius.query.binding.binder import bind
 from dalenius.query.frames.aggregates import (

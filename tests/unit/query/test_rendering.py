@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dalenius.audit.escapes.mutations import mutations, statements
 from dalenius.engines.conformance.draws import Draws
 from dalenius.engines.conformance.plans import random_query
 from dalenius.engines.conformance.worlds import world
@@ -23,7 +24,6 @@ from dalenius.query.sql.reader import read
 from dalenius.query.syntax import rendering
 from dalenius.query.syntax.rendering import RESERVED, query_text, text
 from dalenius.query.syntax.syntax import Apply, Constant, Item, Name, Query, Select, TableName
-from sql_mutations import mutations, statements
 
 visits, patients, cities = Frame("visits"), Frame("patients"), Frame("cities")
 a, b, c = col("a"), col("b"), col("c")

@@ -1,15 +1,15 @@
-"""The questions of tests/sql: 200 that are read and bound, and more than 200 that are refused for a stated reason."""
+"""The questions of audit/escapes: 200 that are read and bound, and as many that are refused for a stated reason."""
 
 from __future__ import annotations
 
 import pytest
 
-from clinic_tables import TABLES
+from dalenius.audit.escapes.clinic import TABLES
+from dalenius.audit.escapes.mutations import refused, statements
 from dalenius.errors import QueryRefused
 from dalenius.query.binding.binder import bind
 from dalenius.query.questions import Question
 from dalenius.query.sql.reader import read
-from sql_mutations import refused, statements
 
 ACCEPTED, REFUSED = statements("accepted.sql"), refused()
 

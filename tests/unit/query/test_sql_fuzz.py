@@ -11,13 +11,13 @@ from fractions import Fraction
 
 import pytest
 
-from clinic_tables import TABLES
+from dalenius.audit.escapes.clinic import TABLES
+from dalenius.audit.escapes.mutations import ESCAPES, mutations, statements
 from dalenius.errors import QueryRefused
 from dalenius.query.binding.binder import bind
 from dalenius.query.sql.names import AGGREGATES, SCALARS
 from dalenius.query.sql.reader import read
 from dalenius.query.syntax import syntax
-from sql_mutations import ESCAPES, mutations, statements
 
 LONGEST_WAIT = 1.0
 """Seconds of computing for one text."""

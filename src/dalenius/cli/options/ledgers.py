@@ -1,4 +1,4 @@
-"""Options of the commands that show and check what was spent."""
+"""Options of the commands that show what was spent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Suggested(tuple[str, ...]):
 
 
 def add(commands: Commands) -> None:
-    """ledger, check, registry, replays, card and study-card."""
+    """ledger, registry, replays, card and study-card."""
     made = command(
         commands, "ledger", "ledger", help="show who spent what; verify, or reconcile after a restore",
         more="""show       who spent what of which budget (the default)
@@ -36,31 +36,7 @@ entries    every entry""",
         "--yes", action="store_true", help="reconcile without asking first; needed where nobody can be asked"
     )
     as_json(made)
-    _check(commands)
     _registry(commands)
-
-
-def _check(commands: Commands) -> None:
-    made = command(
-        commands, "check", "check", help="check the database itself, or an engine; exit code 5 if something is wrong",
-        more="""ledger  FOLDER: the chain and every balance, recomputed independently
-engine  URL: whether PostgreSQL (postgresql://user@host/database) or Spark (spark, local[2], spark://host:port,
-        sc://host:port) computes what is defined, on made-up rows; without a URL, whether DuckDB does. It writes
-        nothing but temporary tables, and looks at no other.""",
-    )  # fmt: skip
-    made.add_argument("what", choices=("ledger", "engine"), help="what to check")
-    made.add_argument(
-        "folder", metavar="FOLDER|URL", nargs="?", help="the folder of the ledger, or where the engine is"
-    )
-    made.add_argument(
-        "--expressions",
-        metavar="N",
-        type=int,
-        default=2_000,
-        help="generated expressions (default: 2000)",
-    )
-    made.add_argument("--plans", metavar="N", type=int, default=200, help="generated plans (default: 200)")
-    as_json(made)
 
 
 def _registry(commands: Commands) -> None:

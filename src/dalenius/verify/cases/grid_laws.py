@@ -1,86 +1,24 @@
-"""Exact laws, by plain enumeration, of the mechanisms that choose keys and grid points, and bugs to be planted."""
+"""The exact laws, by scoring every point of a grid, of quantiles; and of choices within groups."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from math import prod
 from typing import Any
 
 import numpy as np
 from flint import arb
 
 from dalenius.mechanisms import quantiles
-from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.grouped_choice import GroupedChoice
-from dalenius.mechanisms.key_selection import GeometricKeySelection, Key, KeyCounts
-from dalenius.mechanisms.limited_domain import LimitedTopK
 from dalenius.mechanisms.quantiles import PrivateQuantiles, Quantile, ValueCounts
-from dalenius.mechanisms.renyi_selection import RenyiKeySelection
-from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.privacy.reals import ball, precise
+from dalenius.verify.cases.case import Law
 
-Law = dict[Any, arb]
 Unit = tuple[Any, ...]
-
-
-@cache
-def _key_counts(counted: frozenset[tuple[str, int]]) -> KeyCounts:
-    """One object for each value, so that it can be looked up."""
-    names = sorted(counted, reverse=True)
-    return KeyCounts([(name,) for name, _ in names], np.array([count for _, count in names], dtype=np.int64))
-
-
-def key_counts(units: Iterable[Unit]) -> KeyCounts:
-    """How many units have each key; a unit is the tuple of its keys."""
-    return _key_counts(frozenset(Counter(key for unit in units for key in unit).items()))
-
-
-def counted(value: KeyCounts) -> dict[Key, int]:
-    return dict(zip(value.keys, value.counts.tolist(), strict=True))
-
-
-def kept_law(mechanism: GeometricKeySelection | RenyiKeySelection, value: KeyCounts) -> Law:
-    """Every set of keys, with one coin for each key."""
-    chances = {key: mechanism.keep_probability(count) for key, count in sorted(counted(value).items())}
-    law: Law = {}
-    with precise():
-        for coins in product((False, True), repeat=len(chances)):
-            kept = tuple(key for key, coin in zip(chances, coins, strict=True) if coin)
-            pairs = zip(chances.values(), coins, strict=True)
-            law[kept] = prod((chance if coin else 1 - chance for chance, coin in pairs), start=arb(1))
-    return law
-
-
-def shown_law(mechanism: ThresholdedCounts, value: KeyCounts, reach: int = 12) -> Law:
-    """Every set of keys with noisy counts, up to some above the threshold."""
-    first, law = mechanism.threshold, {(): arb(1)}
-    with precise():
-        for key, count in sorted(counted(value).items()):
-            noisy = {((key, z),): mechanism.noise.law.pmf(z - count) for z in range(first, first + reach)}
-            noisy[()] = 1 - mechanism.noise.law.tail(first - count)  # type: ignore[index]
-            law = {(*seen, *more): p * q for seen, p in law.items() for more, q in noisy.items()}  # type: ignore[misc]
-    return law
-
-
-def counted_law(mechanism: CountedKeys, value: KeyCounts, reach: int = 6) -> Law:
-    """Every set of keys with noisy counts not far from theirs."""
-    chances, law = counted(value), {(): arb(1)}
-    with precise():
-        for key, count in sorted(chances.items()):
-            kept = mechanism.selection.keep_probability(count)
-            near = range(-reach, reach + 1)
-            noisy = {((key, z),): kept * mechanism.noise.law.pmf(z - count) for z in near}
-            noisy[()] = 1 - kept  # type: ignore[index]
-            law = {(*seen, *more): p * q for seen, p in law.items() for more, q in noisy.items()}  # type: ignore[misc]
-    return law
-
-
-def listed_law(mechanism: LimitedTopK, value: KeyCounts) -> Law:
-    return mechanism.probabilities(value)
 
 
 @cache
@@ -114,14 +52,14 @@ def quantile_law(
 def _halves(m: PrivateQuantiles, rows: tuple[int, ...], targets: tuple[Fraction, ...], low: int, high: int) -> Law:
     if not targets:
         return {(): arb(1)}
-    middle, law = len(targets) // 2, Counter[Any]()
+    middle, law = len(targets) // 2, defaultdict[Any, arb](arb)
     middle = 0 if len(targets) == 2 and targets[1] == 1 else middle
     p, parts = targets[middle], quantiles._PARTS if len(targets) > 1 else 1
     places = list(product(range(low, high + 1), range(parts)))
     aim = m.margin if p == 0 else len(rows) - m.margin if p == 1 else p * len(rows)
     weights = [_weight(m, rows, Fraction(aim), p, point, part, parts) for point, part in places]
     total = sum(weights, arb(0))
-    splits: Counter[Any] = Counter()
+    splits = defaultdict[Any, arb](arb)
     for (point, part), weight in zip(places, weights, strict=True):
         splits[point, sum(place <= (point, part) for place in _placed(rows, parts))] += weight / total
     before = tuple(target / p for target in targets[:middle])
@@ -152,14 +90,15 @@ def _weight(
 
 def _with_ends(m: PrivateQuantiles, rows: tuple[int, ...], steepness: Fraction) -> Law:
     """Estimates as without intervals, and two ends for each, chosen apart from them and from each other."""
-    grid, law = range(m.lower, m.upper + 1), {(): arb(1)}
+    grid = range(m.lower, m.upper + 1)
+    law: Law = {(): arb(1)}
     for target in m.targets:
         lows, highs = (_end(m, rows, target, side, grid, steepness) for side in (-1, 1))
         law = {
             (*ends, (low, high)): chance * x * y
             for (ends, chance), (low, x), (high, y) in product(law.items(), lows.items(), highs.items())
         }
-    found: Counter[Any] = Counter()
+    found = defaultdict[Any, arb](arb)
     halves = _halves(m, rows, m.targets, m.lower, m.upper)
     for (points, x), (ends, y) in product(halves.items(), law.items()):
         cases = zip(points, ends, strict=True)
@@ -175,8 +114,8 @@ def _end(m: PrivateQuantiles, rows: tuple[int, ...], p: Fraction, side: int, gri
     aim, weights = p * len(rows) + side * m.spread(p), {}
     for point in grid:
         short, over = aim - sum(row <= point for row in rows), sum(row < point for row in rows) - aim
-        kept = ((over, short)[side < 0],) if point == last else (short, over)
-        weights[point] = (-ball(steepness * m.rate * max(0, *kept) / (2 * max(p, 1 - p)))).exp()
+        kept = [(over, short)[side < 0]] if point == last else [short, over]
+        weights[point] = (-ball(steepness * m.rate * max(Fraction(0), *kept) / (2 * max(p, 1 - p)))).exp()
     total = sum(weights.values(), arb(0))
     return {point: weight / total for point, weight in weights.items()}
 
@@ -189,25 +128,3 @@ def votes(units: Iterable[Unit]) -> tuple[tuple[int, int], ...]:
 
 def votes_law(mechanism: GroupedChoice, value: Sequence[Sequence[int]]) -> Law:
     return mechanism.probabilities(value)
-
-
-class ThresholdOneTooLow(ThresholdedCounts):
-    """Shows counts that pass a threshold where it should be those above it."""
-
-    @property
-    def threshold(self) -> int:
-        return super().threshold - 1
-
-
-class WithoutHandicap(LimitedTopK):
-    """An exponential mechanism over keys found in the data."""
-
-    @property
-    def handicap(self) -> int:
-        return 1
-
-
-def planted(kind: type, mechanism: Any) -> Any:
-    """The mechanism with a bug: the same fields in a broken class."""
-    fields: Callable[[str], Any] = mechanism.__getattribute__
-    return kind(**{name: fields(name) for name in mechanism.__dataclass_fields__})

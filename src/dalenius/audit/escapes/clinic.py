@@ -1,4 +1,4 @@
-"""A small clinic as a catalog: what the questions of `tests/sql` and of the front ends are asked about."""
+"""A small clinic as a catalog: what the questions that are read, refused and mutated are asked about."""
 
 from __future__ import annotations
 

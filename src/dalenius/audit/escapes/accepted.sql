@@ -1,4 +1,4 @@
--- One question on each line; every one of them is read and bound over tests/clinic_tables.py.
+-- One question on each line; every one of them is read and bound over escapes/clinic.py.
 
 -- counts
 SELECT COUNT(*) FROM visits

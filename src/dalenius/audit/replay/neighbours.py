@@ -1,7 +1,7 @@
 """Databases of a world that differ in one unit, which hurts as much as it can.
 
-`steps` gives pairs of databases: a unit with 10,000 rows comes, an ordinary one goes, or one is replaced by another.
-Everything follows from the world's seed.
+`steps` gives pairs of databases: a unit with 10,000 rows comes, or one that is alone in all its groups, an ordinary one
+goes, one is replaced by another, or comes where there was nobody. Everything follows from the world's seed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dalenius.engines.reference.canonical import unit_code
 from dalenius.privacy.neighbours import Replace
 from dalenius.query.plan.relations import Join, Relation, Scan
 from dalenius.query.tables import Table, UnitColumn
-from dalenius.query.types import Bool, Choice, Days, Domain, Moments, Number
+from dalenius.query.types import Bool, Choice, Days, Domain, Moments, Number, Text
 
 HEAVY = 10_000
 """The rows of a hurtful unit."""
@@ -51,7 +51,7 @@ def steps(here: World) -> tuple[Step, ...]:
     return tuple(_steps(here))
 
 
-@lru_cache(maxsize=200)
+@lru_cache(maxsize=32)
 def database(here: World, name: str) -> Database:
     """One of the databases that `steps` names."""
     return _database(here, name)
@@ -155,7 +155,13 @@ def _own_number(world: World, place: int) -> Any:
 def _database(world: World, name: str) -> Database:
     if name == "base":
         return small_database(world, "base", least=60, most=120)
-    base = database(world, "base")
+    if name == "empty":
+        return {table: rows if world.tables[table].protection is None else [] for table, rows in _base(world).items()}
+    if name == "single":
+        return _single(world)
+    if name.startswith("single "):
+        return _spread(world, int(name[-1]))
+    base = _base(world)
     if name == "gone row":
         return {**base, "events": base["events"][1:]}
     if name.startswith("gone"):
@@ -171,6 +177,44 @@ def _database(world: World, name: str) -> Database:
     way = ("upper", "lower", "null")[(world.seed // 2 + len(load)) % 3] if other else "mixed"
     unit = person(world, TWIN) if (load, other) == ("staff", False) else newcomer(world, other)
     return with_unit(world, base, _population(world, load), unit, rows, way)
+
+
+def _base(world: World) -> Database:
+    return database(world, "base")
+
+
+def _single(world: World) -> Database:
+    """Every unit has one row in each table, and texts that nobody else has."""
+    draws, base = Draws(f"single {world.seed}"), _base(world)
+    found = dict(base)
+    for name, table in world.tables.items():
+        if has_unit_column(table) or name == "events":
+            rows = [_hurtful(table, "mixed", draws) for _ in range(_SINGLES)]
+            found[name] = [
+                _own_texts(table, row, f"{name} {place}") | _owner(world, table, place)
+                for place, row in enumerate(rows)
+            ]
+    return {**found, "lines": base["lines"]}
+
+
+def _owner(world: World, table: Table, place: int) -> RawRow:
+    return {"person": person(world, place)} if has_unit_column(table) else {}
+
+
+def _own_texts(table: Table, row: RawRow, name: str) -> RawRow:
+    found = [column for column, domain in table.columns if type(domain) is Text and column != "number"]
+    return {**row, **dict.fromkeys(found, f"own {name}")}
+
+
+def _spread(world: World, which: int) -> Database:
+    """A newcomer comes to single units, with one row in each of many groups that it is alone in."""
+    draws, found = Draws(f"spread {world.seed} {which}"), dict(database(world, "single"))
+    unit = newcomer(world, which)
+    for name in ("visits", "orders"):
+        table = world.tables[name]
+        rows = [_placed(world, table, _hurtful(table, "any", draws), unit, 8 + place) for place in range(_SPREAD)]
+        found[name] = found[name] + [_own_texts(table, row, f"new {place}") for place, row in enumerate(rows)]
+    return found
 
 
 def _alone(world: World, name: str) -> Database:
@@ -190,6 +234,7 @@ def _population(world: World, load: str) -> str:
     return protection.population
 
 
+_SINGLES, _SPREAD = 12, 300
 _LOADS: dict[str, dict[str, int]] = {
     "visits": {"visits": HEAVY, "orders": 48, "lines": 60},
     "orders": {"visits": 30, "orders": HEAVY, "lines": 40},
@@ -214,6 +259,18 @@ def _steps(world: World) -> Iterator[Step]:
             after = (load, f"{load} other")[(world.seed + len(load)) % 2]
             yield Step(f"add, {after}", population, "base", after, rows)
             yield from _removals(load)
+        yield from _odd(world, load, isinstance(relation, Replace))
+
+
+def _odd(world: World, load: str, replaced: bool) -> Iterator[Step]:
+    """Into nothing, and one row in each of many groups."""
+    if load != "light":
+        return
+    other = "light other"
+    before, heavy = ("alone light" if replaced else "empty"), _LOADS["light"]
+    yield Step("into nothing", "people", before, f"alone {other}", heavy)
+    before = "single 1" if replaced else "single"
+    yield Step("one row per group", "people", before, "single 0", {"visits": _SPREAD, "orders": _SPREAD})
 
 
 def _removals(load: str) -> Iterator[Step]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "sql"
+from dalenius.engines.conformance.draws import Draws
+
+FOLDER = Path(__file__).parent
 _PIECES = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\w+|\s+|<>|<=|>=|!=|::|\|\||//|.", re.DOTALL)
 
 ESCAPES = (
@@ -47,61 +48,61 @@ def refused() -> list[tuple[str, str]]:
 
 def mutations(count: int, *, seed: int) -> Iterator[str]:
     """So many mutated texts; the same for the same seed."""
-    chance = random.Random(seed)
+    chance = Draws(f"mutations {seed}")
     good = [_PIECES.findall(text) for text in statements("accepted.sql")]
     texts = [*good, *(_PIECES.findall(text) for text, _ in refused())]
     for _ in range(count):
-        pieces = list(chance.choice(good if chance.random() < 0.8 else texts))
+        pieces = list(chance.choice(good if chance.chance(80) else texts))
         for _ in range(chance.choice((1, 1, 1, 2, 3, 6))):
             chance.choice(_CHANGES)(pieces, texts, chance)
         yield "".join(pieces)
 
 
-def _place(pieces: list[str], chance: random.Random) -> int:
-    return chance.randrange(len(pieces) + 1)
+def _place(pieces: list[str], chance: Draws) -> int:
+    return chance.below(len(pieces) + 1)
 
 
-def _delete(pieces: list[str], texts: list[list[str]], chance: random.Random) -> None:
+def _delete(pieces: list[str], texts: list[list[str]], chance: Draws) -> None:
     start = _place(pieces, chance)
     del pieces[start : start + chance.choice((1, 1, 2, 5))]
 
 
-def _swap(pieces: list[str], texts: list[list[str]], chance: random.Random) -> None:
+def _swap(pieces: list[str], texts: list[list[str]], chance: Draws) -> None:
     if len(pieces) > 1:
-        one, other = chance.randrange(len(pieces)), chance.randrange(len(pieces))
+        one, other = chance.below(len(pieces)), chance.below(len(pieces))
         pieces[one], pieces[other] = pieces[other], pieces[one]
 
 
-def _exchange(pieces: list[str], texts: list[list[str]], chance: random.Random) -> None:
+def _exchange(pieces: list[str], texts: list[list[str]], chance: Draws) -> None:
     other = chance.choice(texts)
     if pieces and other:
-        pieces[chance.randrange(len(pieces))] = chance.choice(other)
+        pieces[chance.below(len(pieces))] = chance.choice(other)
 
 
-def _repeat(pieces: list[str], texts: list[list[str]], chance: random.Random) -> None:
+def _repeat(pieces: list[str], texts: list[list[str]], chance: Draws) -> None:
     start = _place(pieces, chance)
     length, times = chance.choice((1, 2, 5, 12)), chance.choice((1, 1, 2, 30))
     pieces[start:start] = pieces[start : start + length] * times
 
 
-def _splice(pieces: list[str], texts: list[list[str]], chance: random.Random) -> None:
+def _splice(pieces: list[str], texts: list[list[str]], chance: Draws) -> None:
     other = chance.choice(texts)
     start, end = sorted((_place(other, chance), _place(other, chance)))
     here = _place(pieces, chance)
     pieces[here : here + chance.choice((0, 0, 1, 3))] = [" ", *other[start:end], " "]
 
 
-def _escape(pieces: list[str], texts: list[list[str]], chance: random.Random) -> None:
+def _escape(pieces: list[str], texts: list[list[str]], chance: Draws) -> None:
     here = _place(pieces, chance)
     pieces[here : here + chance.choice((0, 1))] = [" ", chance.choice(ESCAPES), " "]
 
 
-def _noise(pieces: list[str], texts: list[list[str]], chance: random.Random) -> None:
-    drawn = bytes(chance.randrange(256) for _ in range(chance.choice((1, 3, 9))))
+def _noise(pieces: list[str], texts: list[list[str]], chance: Draws) -> None:
+    drawn = bytes(chance.below(256) for _ in range(chance.choice((1, 3, 9))))
     pieces.insert(_place(pieces, chance), drawn.decode("utf-8", chance.choice(("replace", "surrogateescape"))))
 
 
-def _nest(pieces: list[str], texts: list[list[str]], chance: random.Random) -> None:
+def _nest(pieces: list[str], texts: list[list[str]], chance: Draws) -> None:
     here, deep = _place(pieces, chance), chance.choice((1, 3, 15, 40))
     opening, closing = chance.choice(
         (("(", ")"), ("CASE WHEN TRUE THEN ", " END"), ("NOT ", ""), ("-", ""), ("ABS(", ")"))

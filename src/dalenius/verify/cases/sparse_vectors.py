@@ -1,4 +1,4 @@
-"""Exact probabilities of what sparse vectors answer, and the published versions that are not private.
+"""Exact probabilities of what sparse vectors answer.
 
 A version is described by its noise and its rule for stopping. The threshold is 0 and questions are integers; all noise
 is integer, so the probability of a transcript is one sum over the threshold's noise, enclosed with its tail.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
 from itertools import product
-from math import prod
+from operator import mul
 from typing import Literal
 
 import numpy as np
@@ -91,10 +91,11 @@ class Version:
 def _segment(version: Version, pairs: tuple[tuple[int, Answer], ...]) -> arb:
     """The sum over the threshold's noise, and an enclosure of what is further out."""
     if version.threshold_scale is None:
-        return prod((_answers(version, question, answer, 0) for question, answer in pairs), start=arb(1))
+        return reduce(mul, (_answers(version, question, answer, 0) for question, answer in pairs), arb(1))
     law, reach = DiscreteLaplaceLaw(version.threshold_scale), int(50 * version.threshold_scale)
     columns = [_column(version, question, answer, reach) for question, answer in pairs]
-    total = sum(map(prod, zip(_column(version, None, None, reach), *columns, strict=True)), arb(0))
+    rows = zip(_column(version, None, None, reach), *columns, strict=True)
+    total = sum((reduce(mul, row, arb(1)) for row in rows), arb(0))
     for edge in (-reach, reach):
         half = law.tail(reach + 1) * _beyond(version, pairs, edge) / 2
         total += half + arb(0, half)
@@ -104,10 +105,10 @@ def _segment(version: Version, pairs: tuple[tuple[int, Answer], ...]) -> arb:
 @cache
 def _column(version: Version, question: int | None, answer: Answer, reach: int) -> list[arb]:
     """The chance of an answer for each noise of the threshold; without a question, the chance of the noise itself."""
-    if question is None:
+    if question is None and version.threshold_scale is not None:
         law = DiscreteLaplaceLaw(version.threshold_scale)
         return [law.pmf(noise) for noise in range(-reach, reach + 1)]
-    return [_answers(version, question, answer, noise) for noise in range(-reach, reach + 1)]
+    return [_answers(version, question or 0, answer, noise) for noise in range(-reach, reach + 1)]
 
 
 def _beyond(version: Version, pairs: tuple[tuple[int, Answer], ...], edge: int) -> arb:
@@ -183,45 +184,6 @@ def neighbours(
     steps = list(product(moves, repeat=length))
     lists = product(values, repeat=length)
     return [(base, tuple(a + b for a, b in zip(base, step, strict=True))) for base in lists for step in steps]
-
-
-# The versions that Lyu, Su & Li 2017 (arXiv:1603.01699) number 3 to 6, and others, each with noise for a claim of
-# `epsilon` at cutoff c and sensitivity 1.
-
-
-def compared_value_told(epsilon: Fraction, c: int) -> Version:
-    """Algorithm 3: the number that is told is the one that was compared."""
-    return Version(2 / epsilon, 2 * c / epsilon, c, "compared value", redraw=False)
-
-
-def noise_without_c(epsilon: Fraction, c: int) -> Version:
-    """Algorithm 4: the noise of a question does not grow with the cutoff."""
-    return Version(4 / epsilon, 4 / (3 * epsilon), c, redraw=False)
-
-
-def no_query_noise(epsilon: Fraction, c: int) -> Version:
-    """Algorithm 5: questions are compared exactly, and there is no cutoff."""
-    return Version(2 / epsilon, None, None, redraw=False)
-
-
-def no_cutoff(epsilon: Fraction, c: int) -> Version:
-    """Algorithm 6: it never stops."""
-    return Version(2 / epsilon, 2 / epsilon, None, redraw=False)
-
-
-def gap_told(epsilon: Fraction, c: int) -> Version:
-    """The distance from the noisy threshold is told, with noise that pays for one bit only."""
-    return Version(2 / epsilon, 2 * c / epsilon, c, "gap", redraw=False)
-
-
-def exact_branch(epsilon: Fraction, c: int) -> Version:
-    """The slides' first attempt: branch on the exact value, then tell it with noise for c numbers."""
-    return Version(None, None, c, "fresh value", answer_scale=c / epsilon)
-
-
-def slide(scale: Fraction) -> Version:
-    """The slides' algorithm: fresh noise for each comparison but no noisy threshold and no cutoff."""
-    return Version(None, scale, None, "fresh value", answer_scale=scale)
 
 
 BELOW, STOPPED = -(10**9), 10**9  # codes in sampled transcripts

@@ -1,0 +1,162 @@
+"""`dalenius check audit`: every public mechanism is run very often on its worst neighbours, and keeps its claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
+from dalenius.audit.draws import at_once, cores, drawn
+from dalenius.audit.reporting import AuditReport, audit, tested_at
+from dalenius.privacy.odds import bracket
+from dalenius.verify.cases.case import Case
+from dalenius.verify.cases.every import CASES, left_out
+
+NAME = "audit"
+SAMPLES = 100_000
+EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(3))
+FALSE_ALARMS = Fraction(1, 10**6)
+"""Of the whole check, over all mechanisms and epsilons."""
+
+TIGHT = ((1_000_000, Fraction(9, 10)), (100_000, Fraction(8, 10)))
+"""How much of its claim a mechanism that attains it must show at epsilon 1, from so many samples on."""
+
+_SLOW_SHARE = 100
+_PARTS = (Fraction(3, 5), Fraction(2, 5), Fraction(1, 5), Fraction(0))
+_PLAIN = 0.01  # a gap that samples show
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One case at one epsilon, with what was found."""
+
+    case: Case
+    epsilon: Fraction
+    report: AuditReport
+
+    @property
+    def share(self) -> Fraction:
+        """The bound as a part of the claim."""
+        return self.report.epsilon / self.report.tested.epsilon
+
+    @property
+    def attains(self) -> bool:
+        """Whether the mechanism is known to attain its claim, at the epsilon at which that is asked for."""
+        return self.case.tight and self.case.pure and self.epsilon == 1
+
+    def __str__(self) -> str:
+        report = self.report
+        return (
+            f"{self.case} at {float(self.epsilon):g}: {report.verdict}, epsilon is at least "
+            f"{float(report.epsilon):.4g} of {float(report.tested.epsilon):.4g}, {report.samples} samples, "
+            f"event: {report.event}"
+        )
+
+
+def check(asked: Asked, epsilons: Sequence[Fraction] = EPSILONS, cases: Sequence[Case] = CASES) -> Outcome:
+    """Lower bounds on the epsilon of every mechanism, from samples alone: none is above its claim.
+
+    Slow mechanisms, which are run one by one, have all samples in their first case and a hundredth in the others.
+    """
+    samples = asked.count or SAMPLES
+    found = list(audited(asked, cases, epsilons, samples))
+    figures = [_missing(), *(_figure(found, epsilon) for epsilon in epsilons)]
+    goal = next((share for least, share in TIGHT if samples >= least), None)
+    tight = [one for one in found if one.attains and one.report.samples == samples]
+    if tight and goal:
+        figures.append(_tightness(tight, goal))
+    return Outcome(NAME, tuple(figures), tuple(str(one) for one in found if one.report.refuted))
+
+
+def audited(asked: Asked, cases: Sequence[Case], epsilons: Sequence[Fraction], samples: int) -> Iterable[Audited]:
+    """Each case at each epsilon, on the pair that is easiest to tell apart."""
+    sizes = _sizes(cases, samples)
+    confidence = 1 - FALSE_ALARMS / (len(cases) * len(epsilons))
+    done, total = 0, sum(sizes) * len(epsilons)
+    for epsilon in epsilons:
+        for case, size in zip(cases, sizes, strict=True):
+            first, second = worst_pair(case, epsilon)
+            yield Audited(case, epsilon, _report(case, epsilon, first, second, size, confidence))
+            done += size
+            asked.tick(100 * done / total)
+
+
+def worst_pair(case: Case, epsilon: Fraction) -> tuple[Any, Any]:
+    """The neighbours whose exact laws lie furthest apart beyond a part of the claim: the easiest ones to tell apart."""
+    point = tested_at(case.claim(epsilon))
+    laws = {value: _floats(law) for value, law in case.tables(epsilon).items()}
+    directed = [pair for x, y in case.pairs for pair in ((x, y), (y, x))]
+    best, largest = directed[0], 0.0
+    for part in _PARTS:
+        odds = float(bracket(point.epsilon * part)[1])
+        gaps = [_gap(laws[first], laws[second], odds) for first, second in directed]
+        if max(gaps) > largest:
+            best, largest = directed[gaps.index(max(gaps))], max(gaps)
+        if largest > _PLAIN:
+            break
+    return best
+
+
+def _gap(first: dict[Any, float], second: dict[Any, float], odds: float) -> float:
+    return sum(max(0.0, mass - odds * second.get(outcome, 0.0)) for outcome, mass in first.items())
+
+
+def _report(case: Case, epsilon: Fraction, first: Any, second: Any, size: int, confidence: Fraction) -> AuditReport:
+    def release(value: Any, size: int) -> Any:
+        return drawn(case, epsilon, value, size, workers=cores())
+
+    return audit(
+        release, first, second, claim=case.claim(epsilon), samples=size, confidence=confidence, vectorised=True
+    )
+
+
+def _sizes(cases: Sequence[Case], samples: int) -> list[int]:
+    sizes, begun = [], set()
+    for case in cases:
+        kind = type(case.at(Fraction(1)))
+        slow = at_once(case, case.at(Fraction(1))) is None
+        sizes.append(max(4, samples // _SLOW_SHARE) if slow and kind in begun else samples)
+        begun.add(kind)
+    return sizes
+
+
+def _missing() -> Figure:
+    missing = sorted(kind.__name__ for kind in left_out())
+    found = ", ".join(missing) or "none left out"
+    return Figure(
+        "public mechanisms with an exact law", len({type(c.at(Fraction(1))) for c in CASES}), found, "all", not missing
+    )
+
+
+def _figure(found: Sequence[Audited], epsilon: Fraction) -> Figure:
+    here = [one for one in found if one.epsilon == epsilon]
+    above = [one for one in here if one.report.refuted]
+    largest = max(here, key=lambda one: one.share)
+    sizes = [one.report.samples for one in here]
+    fewer = sum(size < max(sizes) for size in sizes)
+    slow = f" ({fewer} slow variants: {min(sizes):,})" if fewer else ""
+    sure = f"false alarms below {float(FALSE_ALARMS):.0e} in all (each test {float(1 - here[0].report.confidence):.1e})"
+    return Figure(
+        f"mechanisms audited at epsilon {float(epsilon):g}, {max(sizes):,} samples a side{slow}",
+        len(here),
+        f"{len(above)} above the claim; largest bound {float(largest.share):.3f} of it ({largest.case})",
+        f"0 above, {sure}",
+        not above,
+    )
+
+
+def _tightness(tight: Sequence[Audited], goal: Fraction) -> Figure:
+    least = min(tight, key=lambda one: one.share)
+    return Figure(
+        "tight mechanisms at epsilon 1",
+        len(tight),
+        f"least bound {float(least.share):.3f} of the claim ({least.case})",
+        f"at least {float(goal):g} of the claim",
+        least.share >= goal,
+    )
+
+
+def _floats(law: dict[Any, Any]) -> dict[Any, float]:
+    return {outcome: float(mass.mid()) for outcome, mass in law.items()}

@@ -1,0 +1,185 @@
+"""`dalenius check e2e`: questions of many shapes to a running curator; what samples prove stays below the charge.
+
+The whole path is audited as it is deployed: parser, planner, engine, bounding, mechanism, ledger and, over HTTP, the
+server. One answer gives thousands of samples, because it has a noisy row for each of many public groups.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT
+from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
+from dalenius.audit.outputs import gathered
+from dalenius.audit.reporting import tested_at
+from dalenius.audit.sampling import Finding, least_epsilon
+from dalenius.audit.shapes import FEW_GROUPS, GROUPS, Shape, build, shapes
+from dalenius.curator.answers.answers import Answer
+from dalenius.curator.databases import Database, create
+from dalenius.curator.ledger.accounts import Receipt
+from dalenius.errors import DaleniusError
+from dalenius.privacy.losses import ApproximateDP, Loss, PureDP, RenyiCurve
+from dalenius.server.client.connecting import connect
+
+NAME = "e2e"
+SHAPES = 200
+FALSE_ALARMS = Fraction(1, 10**6)
+"""Of the whole check, over all shapes."""
+
+SEEN = Fraction(1, 2)
+"""What part of the charge is found somewhere: an audit that finds nothing anywhere is blind."""
+
+ENOUGH = 10_000
+"""Groups from which on that can be expected."""
+
+Via: TypeAlias = Literal["process", "http"]
+Ask: TypeAlias = Callable[[Shape], Answer]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One shape, what it was charged, and what its answer proved."""
+
+    shape: Shape
+    charged: Loss
+    tested: ApproximateDP
+    finding: Finding
+
+    @property
+    def share(self) -> Fraction:
+        return self.finding.epsilon / self.tested.epsilon
+
+    @property
+    def refuted(self) -> bool:
+        return self.finding.refutes(epsilon=self.tested.epsilon)
+
+    def __str__(self) -> str:
+        return f"{self.shape}: charged {self.charged}, but {self.finding}"
+
+
+def check(
+    asked: Asked, vias: Sequence[Via] = ("process", "http"), groups: int = GROUPS, few: int = FEW_GROUPS
+) -> Outcome:
+    """Ask `count` shapes each way, and compare what the groups of an answer prove with what the ledger was charged."""
+    wanted = shapes(asked.count or SHAPES, asked.seed)
+    total, figures, above = len(wanted) * len(vias), [], []
+    for place, via in enumerate(vias):
+        found = []
+        with _curator(via, wanted, groups, few) as (database, ask):
+            for done, shape in enumerate(wanted, start=1 + place * len(wanted)):
+                found.append(audited(database, ask, shape, confidence=1 - FALSE_ALARMS / total))
+                asked.tick(100 * done / total)
+        above += [one for one in found if one.refuted]
+        figures.append(_bounds(found, via))
+        if groups >= ENOUGH:
+            figures.append(_sight(found))
+    return Outcome(NAME, tuple(figures), tuple(map(str, above)))
+
+
+def audited(database: Database, ask: Ask, shape: Shape, confidence: Fraction) -> Tried:
+    """Ask one question, read its charge from the ledger, and test the even groups against the odd ones."""
+    answer = ask(shape)
+    charged = charge_of(
+        next(receipt for receipt in database.history() if receipt.id == answer.receipt), shape.population
+    )
+    point = tested_at(charged)
+    first, second = _samples(answer, groups=int(dict(database.catalog.tables[shape.table].columns)["g"].size or 0))
+    finding = least_epsilon(gathered(first, second), delta=point.delta, confidence=confidence)
+    return Tried(shape, charged, point, finding)
+
+
+def charge_of(receipt: Receipt, population: str) -> Loss:
+    """What the population was charged, as a loss."""
+    amount = next(charge.amount for charge in receipt.charges if charge.account.path[0] == population)
+    size, event = amount.divergence * DIVERGENCE_UNIT, amount.delta * DELTA_UNIT
+    if amount.order is not None:
+        return RenyiCurve(((amount.order, size),), event)
+    return ApproximateDP(size, event) if event else PureDP(size)
+
+
+def _samples(answer: Answer, *, groups: int) -> tuple[list[Any], list[Any]]:
+    """What was answered of each even and of each odd group, error bars and all; one that is not shown is told too."""
+    keys, *others = answer.to_dict().values()
+    rows = dict(zip(keys, zip(*others, strict=True), strict=True))
+    shown = [rows.get(group, ("not shown",)) for group in range(groups)]
+    return shown[0::2], shown[1::2]
+
+
+@contextmanager
+def _curator(via: Via, wanted: list[Shape], groups: int, few: int) -> Iterator[tuple[Database, Ask]]:
+    """A database that holds the tables, and how it is asked."""
+    if via == "process":
+        with create() as database:
+            build(database, wanted, groups=groups, few=few)
+            yield (
+                database,
+                lambda shape: database.sql(shape.sql, most=shape.most).run(epsilon=shape.epsilon, share=shape.share),
+            )
+        return
+    with tempfile.TemporaryDirectory() as place, create(Path(place) / "data", mark=Path(place) / "mark") as database:
+        build(database, wanted, groups=groups, few=few)
+        database.grant("auditor", tables=list(database.catalog.tables), share="100%")
+        token = database.token("auditor")
+        with _server(Path(place) / "data") as url, connect(url, token=token) as analyst:
+            yield (
+                database,
+                lambda shape: analyst.sql(shape.sql, most=shape.most).run(epsilon=shape.epsilon, share=shape.share),
+            )
+
+
+@contextmanager
+def _server(folder: Path) -> Iterator[str]:
+    """`dalenius serve` on loopback, in a process of its own, until the block ends."""
+    command = [sys.executable, "-m", "dalenius", "serve", str(folder), "--port", "0", "--workers", "2"]
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [*command, "--seconds", "600", "--step", "0.001", "--log", os.devnull],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield _address(process)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found := re.search(r"https?://\S+?(?=[;\s])", line):
+            return found[0]
+    raise DaleniusError("the server ended before it answered; nothing was asked.")
+
+
+def _bounds(found: list[Tried], via: Via) -> Figure:
+    above = [one for one in found if one.refuted]
+    largest = max(found, key=lambda one: one.share)
+    sizes = [4 * one.finding.samples for one in found]  # half of the groups are tested, of each input
+    fewer = sum(size < max(sizes) for size in sizes)
+    slow = f" ({fewer} slow shapes: {min(sizes):,})" if fewer else ""
+    how = "in this process" if via == "process" else "over HTTP"
+    return Figure(
+        f"query shapes asked {how}, {max(sizes):,} groups each{slow}",
+        len(found),
+        f"{len(above)} above the ledger's charge; largest bound {float(largest.share):.3f} of it",
+        f"0 above, false alarms below {float(FALSE_ALARMS):.0e} in all",
+        not above,
+    )
+
+
+def _sight(found: list[Tried]) -> Figure:
+    seen = [one for one in found if one.share >= SEEN]
+    goal = f"at least one in ten, with {float(SEEN):g} of the charge or more"
+    return Figure("shapes whose charge is seen", len(found), f"{len(seen)}", goal, 10 * len(seen) >= len(found))

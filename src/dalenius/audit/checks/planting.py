@@ -1,0 +1,241 @@
+"""Small forms of the checks, for planted bugs: the same code over few cases, until the first finding."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from unittest.mock import patch
+
+import numpy as np
+
+from dalenius.accounting.allowance import Allowance
+from dalenius.accounting.amounts import price
+from dalenius.audit.checks import audit as audits
+from dalenius.audit.checks import escape, ledger, rng, semantics, static
+from dalenius.audit.checks import float as floats
+from dalenius.audit.checks import replay as replays
+from dalenius.audit.checks.outcomes import Asked, Outcome
+from dalenius.audit.escapes import corpus, fields
+from dalenius.audit.replay.bounding import broken, hurtful, narrowed
+from dalenius.audit.replay.loading import Databases, duckdb_with
+from dalenius.audit.replay.queries import replayed, runs_on, some_price
+from dalenius.audit.replay.replaying import Finding
+from dalenius.audit.reporting import audit
+from dalenius.engines.conformance.plans import Generated, nodes, plans
+from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
+from dalenius.privacy.exact import Exact
+from dalenius.privacy.neighbours import AddRemove
+from dalenius.query.pricing.pricing import Priced
+from dalenius.randomness.entropy import system_entropy
+from dalenius.verify.cases.every import CASES
+from dalenius.verify.cases.sparse_vectors import Version
+
+_WORLDS, _FAR = 8, 7
+_ROW = AddRemove("row")
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A bug that systems like this have had: what it is called, its THREATS ids, which check finds it, and how it is
+    planted for the length of a block.
+
+    `part` says where a check is to look: a kind of plan, a mechanism, a promise of the ledger; `anew` that rows must be
+    imported while the bug is there; `count` how many cases are enough.
+    """
+
+    name: str
+    threats: tuple[str, ...]
+    check: str
+    plant: Callable[[], AbstractContextManager[object]]
+    part: str = ""
+    count: int = 150
+    where: tuple[int, ...] = (0, 1, 4)
+    anew: bool = False
+
+    def caught(self) -> Caught:
+        """What its check finds while it is there, and on the same cases without it."""
+        with self.plant():
+            tried, said = found(self)
+        return Caught(said, found(self, tried)[1] if said else "")
+
+
+@dataclass(frozen=True)
+class Caught:
+    """What a check says of a planted bug, and what it says without it: nothing, if it means the bug."""
+
+    said: str
+    without: str
+
+    def __bool__(self) -> bool:
+        return bool(self.said) and not self.without
+
+
+def found(bug: Planted, most: int | None = None) -> tuple[int, str]:
+    """How many cases the small form of a bug's check tries until it finds something, and what; it finds nothing,
+    unless the bug is there. `most` ends it after so many cases."""
+    tried = 0
+    for tried, said in enumerate(islice(_SMALL[bug.check](bug), most), start=1):
+        if said:
+            return tried, said
+    return tried, ""
+
+
+# ---- plans
+
+
+def _plans(bug: Planted) -> Iterator[Generated]:
+    wanted = set(bug.part.split(" + ")) - {"", "narrowed"}
+    for where in bug.where:
+        tables = narrowed if bug.part == "narrowed" else None
+        for plan in plans(bug.count, where=where, worlds=_WORLDS, tables=tables):
+            if wanted <= nodes(plan):
+                yield plan
+
+
+def _bounding(bug: Planted) -> Iterator[str]:
+    """For each plan what is wrong with it, or nothing."""
+    load = Databases() if bug.anew else duckdb_with
+    try:
+        for plan in _plans(bug):
+            wrong = broken(plan, hurtful(plan), load)
+            if bug.part == "narrowed":  # an import has clamped to wider bounds, so only the largest number is promised
+                wrong = (each for each in wrong if each.norm == "linf")
+            yield next((f"plan {plan.seed}: {each}" for each in wrong), "")
+    finally:
+        if isinstance(load, Databases):
+            load.close()
+
+
+def _replay(bug: Planted) -> Iterator[str]:
+    for plan in _plans(bug):
+        question = some_price(plan.question, plan.seed)
+        if question is not None:
+            yield next((f"plan {plan.seed}: {each}" for each in _replayed(plan, question)), "")
+
+
+def _replayed(plan: Generated, question: Priced) -> Iterator[Finding]:
+    for step in replays.hurtful(plan):
+        first, second = (duckdb_with(plan.world.seed, name) for name in (step.before, step.after))
+        if runs_on(question, first):
+            yield from replayed(question, first, second).findings
+
+
+# ---- mechanisms
+
+
+def _audit(bug: Planted) -> Iterator[str]:
+    if bug.part == "empty groups":
+        noise, entropy = DiscreteLaplace.calibrated(sensitivity=1, epsilon=1, neighbours=_ROW), system_entropy()
+        report = audit(
+            lambda value, size: noise.release(np.tile(value, (size, 1)), entropy), (0, 0), (1, 0),
+            claim=1, samples=bug.count, confidence="0.999999", vectorised=True,
+        )  # fmt: skip
+        yield f"noise of two groups: epsilon is at least {float(report.epsilon):.3g}" if report.refuted else ""
+        return
+    cases = [case for case in CASES if case.name == bug.part]
+    with patch.object(audits, "cores", lambda: 1):
+        yield from audits.check(Asked(count=bug.count), epsilons=(Fraction(1),), cases=cases).findings
+
+
+def _sparse(samples: int) -> Iterator[str]:
+    """Streams out of one session of the sparse vector technique, beside the exact law of what they tell."""
+    moves, questions = Fraction(1, 1000), (-2, -1, 2)
+    rounds = AboveThreshold(threshold_scale=Fraction(3), query_scale=Fraction(3), sensitivity=moves, neighbours=_ROW)
+    search, version = Sparse(rounds=rounds, cutoff=samples), Version.of(rounds)
+    paid = Allowance(price(search.loss(sensitivity=moves), order=None), neighbours=_ROW)
+    session, told = search.start(paid, system_entropy()), Counter[tuple[int | None, ...]]()
+
+    def above(value: int) -> bool:
+        return session.ask(Exact(value, sensitivity=moves, neighbours=_ROW), threshold=0)
+
+    for _ in range(samples):
+        stream: tuple[int | None, ...] = ()
+        for value in questions:
+            stream = (*stream, 1 if above(value) else None)
+            if stream[-1]:
+                break
+        else:
+            above(10**9)  # a sure answer ends the stream, and the next has a threshold of its own
+        told[stream] += 1
+    for name in version.transcripts(len(questions)):
+        chance = float(version.probability(questions, name))
+        if abs(told[name] - samples * chance) > 10 + _FAR * (samples * chance * (1 - chance)) ** 0.5:
+            yield f"{name} was told {told[name]} times of {samples}, by its law {samples * chance:.0f}"
+
+
+def _exact(bug: Planted) -> Iterator[str]:
+    if bug.part == "sparse":
+        yield from _sparse(bug.count)
+    for case in CASES:
+        if case.name == bug.part:
+            epsilon = Fraction(1)
+            if case.checked(epsilon).holds(case.claim(epsilon), tolerance=Fraction(1, 10**9)) is False:
+                yield f"{case}: the exact law refutes its claim"
+
+
+# ---- the others
+
+
+def _ledger(bug: Planted) -> Iterator[str]:
+    chosen = [promise for promise in ledger.PROMISES if promise[0] == bug.part]
+    with patch.object(ledger, "PROMISES", chosen):
+        yield from _all(ledger.check(Asked(count=bug.count)))
+
+
+def _escape(bug: Planted) -> Iterator[str]:
+    few = [text for place, text in enumerate(corpus.escapes()) if place % 30 == 0 or text in _TELLING]
+    asked = {name: ask for name, ask in fields.ANALYSTS.items() if name in _FIELDS}
+    with (
+        patch.object(escape, "escapes", lambda: iter(few)),
+        patch.object(fields, "ANALYSTS", asked),
+        patch.object(fields, "OWNERS", {}),
+    ):
+        yield from escape.check(Asked(count=bug.count)).findings
+
+
+_TELLING = ("SELECT * FROM read_text('{canary}')", "'; DROP TABLE visits; --", "COPY (SELECT 1) TO '{folder}/new.csv'",
+            "visits'", 'visits"', "INSTALL httpfs FROM 'http://127.0.0.1:{port}'")  # fmt: skip
+_FIELDS = ("SQL: a whole question", "SQL: a constant", "SQL: a list of constants", "Python: a constant")
+
+
+def _rng(bug: Planted) -> Iterator[str]:
+    with patch.object(rng, "WORKERS", 2):
+        yield from _all(rng.check(Asked(count=bug.count)))
+
+
+def _float(bug: Planted) -> Iterator[str]:
+    yield from floats.check(Asked(count=bug.count)).findings
+
+
+def _semantics(bug: Planted) -> Iterator[str]:
+    yield from semantics.check(Asked(count=bug.count)).findings
+
+
+def _static(bug: Planted) -> Iterator[str]:
+    yield from static.check(Asked()).findings
+
+
+def _all(outcome: Outcome) -> Sequence[str]:
+    broken = [
+        f"{figure.what}: {figure.found}, the goal is {figure.goal}" for figure in outcome.figures if not figure.held
+    ]
+    return [*outcome.findings, *broken]
+
+
+_SMALL: Mapping[str, Callable[[Planted], Iterator[str]]] = {
+    "replay": _replay,
+    "bounding": _bounding,
+    "audit": _audit,
+    "exact": _exact,
+    "ledger": _ledger,
+    "escape": _escape,
+    "rng": _rng,
+    "float": _float,
+    "semantics": _semantics,
+    "static": _static,
+}

@@ -1,0 +1,51 @@
+"""The checks that `dalenius check` knows: what each tries, and how often. They load when they are run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib import import_module
+
+from dalenius.audit.checks.outcomes import Asked, Outcome
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A check by its name: `push` cases are enough for every change, `full` show the goal."""
+
+    name: str
+    help: str
+    counted: str
+    push: int
+    full: int
+    catalog: bool = False
+    """Whether it can use the catalog of an owner's folder, over made-up rows."""
+
+    def run(self, asked: Asked, *, full: bool = False) -> Outcome:
+        """Load and run it, with its own number of cases unless one is asked for."""
+        count = (self.full if full else self.push) if asked.count is None else asked.count
+        check = import_module(f"dalenius.audit.checks.{self.name}").check
+        outcome: Outcome = check(replace(asked, count=count, folder=asked.folder if self.catalog else None))
+        return outcome
+
+
+_LISTED = (
+    Listed(
+        "replay", "record what is released, and replay it for one person more or less", "plans", 2_000, 50_000,
+        catalog=True,
+    ),
+    Listed("bounding", "one person moves no exact result further than declared", "plans", 500, 5_000, catalog=True),
+    Listed("audit", "measure epsilon of every mechanism from its outputs", "draws a side", 10_000, 1_000_000),
+    Listed("e2e", "measure epsilon of whole questions, over HTTP as well", "questions", 20, 200),
+    Listed("semantics", "engines compute what is defined, cell by cell", "expressions", 2_000, 20_000),
+    Listed("float", "no output gives its true value away by its last bits", "draws a value", 100_000, 1_000_000),
+    Listed("rng", "no random bits come twice, and all come from the operating system", "draws", 1_000_000, 1_000_000),
+    Listed(
+        "ledger", "charges come first, stay, and never exceed the budget", "charges", 400, 4_000, catalog=True
+    ),
+    Listed("escape", "no text of an analyst gets out of the product", "mutations", 5_000, 100_000),
+    Listed("static", "the source keeps its rules", "files", 0, 0),
+    Listed("planted", "every planted bug is found by the check that should find it", "bugs", 0, 0),
+)  # fmt: skip
+
+CHECKS = {listed.name: listed for listed in _LISTED}
+"""Name -> check, in the order in which `all` runs them."""

@@ -1,0 +1,148 @@
+"""`check replay`: random questions on the way that paid ones take, between made-up databases that differ in one unit.
+
+Every question follows from its seed: its world, the price, the neighbours that hurt. Few questions are tried in this
+process, many in two.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
+from dalenius.audit.checks.sharing import WORLDS, Part, Tally, alone, numbered, shared
+from dalenius.audit.replay.loading import Databases, Loader, duckdb_of
+from dalenius.audit.replay.neighbours import Step, database, steps_for
+from dalenius.audit.replay.queries import replayed, runs_on, some_price
+from dalenius.audit.replay.replaying import Finding
+from dalenius.audit.replay.schemas import Databases as MadeUp
+from dalenius.audit.replay.schemas import Schema, questions
+from dalenius.audit.replay.schemas import steps as made_up_steps
+from dalenius.audit.replay.shrinking import shrunk, told
+from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.plans import Generated
+from dalenius.engines.conformance.worlds import Database
+from dalenius.query.pricing.measurements import Mode, Quantiles
+from dalenius.query.pricing.pricing import Priced
+
+PLANS, ON_FOLDER = 2_000, 300
+MOST = 20
+"""After so many findings a check ends: what has so many has more."""
+MOST_CHOICES = 200
+_CONTROL = ("calls", "parameters", "leak", "error", "noise")
+_BOTH_WAYS = ("leak", "error", "noise")  # these may show only in a full replay
+
+
+def check(asked: Asked) -> Outcome:
+    """Replay so many questions; nothing may differ but exact inputs, and these by no more than declared."""
+    if asked.folder is not None:
+        return _on_folder(asked, Schema.of(asked.folder))
+    return _outcome(Tally.of(shared(tried, asked, PLANS), MOST))
+
+
+def _outcome(tally: Tally) -> Outcome:
+    found = {
+        "control flow, parameters, errors and results that differ": _CONTROL,
+        "inputs that moved further than declared": ("sensitivity",),
+        "questions that cost more than was charged": ("charge",),
+    }
+    pairs = tally["pairs"]
+    tried = Figure("questions", tally["plans"], f"{pairs} pairs of neighbours", "some", pairs > 0)
+    figures = [_none(what, tally["uses"], sum(tally[kind] for kind in kinds)) for what, kinds in found.items()]
+    failed = _none("questions that fail on both sides alike", tally["plans"], tally["failed"])
+    return Outcome("replay", (tried, *figures, failed), tuple(tally.findings[:MOST]))
+
+
+def _none(what: str, tried: int, number: int) -> Figure:
+    return Figure(what, tried, str(number), "0", number == 0)
+
+
+def tried(first: int, most: int) -> Iterator[Part]:
+    """What comes of each of so many plans that can be priced and run."""
+    load, plans = Databases(), numbered(first)
+    try:
+        while most > 0:
+            plan = next(plans)
+            part = _of_plan(plan, hurtful(plan), load, shrink=True)
+            most -= part.counts.get("plans", 0)
+            yield part
+    finally:
+        load.close()
+
+
+def _on_folder(asked: Asked, schema: Schema) -> Outcome:
+    load, every = MadeUp(schema), made_up_steps(schema)
+
+    def tried_here(first: int, most: int) -> Iterator[Part]:
+        plans = questions(schema, first)
+        while most > 0:
+            plan = next(plans)
+            near = [step for step in every if step.population in plan.question.relation.populations]
+            step = Draws(f"replayed steps {plan.seed}").choice(near)
+            part = _of_plan(plan, [step], load, folder=str(asked.folder))
+            most -= part.counts.get("plans", 0)
+            yield part
+
+    try:
+        return _outcome(Tally.of(alone(tried_here, asked, ON_FOLDER), MOST))
+    finally:
+        load.close()
+
+
+def _of_plan(plan: Generated, steps: Sequence[Step], load: Loader, *, folder: str = "", shrink: bool = False) -> Part:
+    question = None if _slow(plan) else some_price(plan.question, plan.seed)
+    if question is None:
+        return Part({})
+    counts, findings = Counter({"plans": 1}), list[str]()
+    for step in steps:
+        first, second = (load(plan.world.seed, name) for name in _in_either_order(plan, step))
+        if not runs_on(question, first):
+            return Part({})
+        found = replayed(question, first, second, quick=plan.seed // WORLDS % 4 != 0)
+        counts += Counter(["pairs", *("uses" for _ in found.calls), *(each.kind for each in found.findings)])
+        counts["failed"] += found.error is not None and found.passed
+        again = f"plan {plan.seed}, {step.name}; dalenius check replay --plans 1 {folder} --seed {plan.seed}"
+        said = [f"{each} ({' '.join(again.split())})" for each in found.findings[:3]]
+        if shrink and said and not findings:
+            said[0] += f"; {_small(plan, question, step, found.findings[0])}"
+        findings += said
+    return Part(dict(counts), tuple(findings))
+
+
+def _slow(plan: Generated) -> bool:
+    """Whether values are chosen in each of so many public groups that the noise alone would take seconds."""
+    chosen = [part for part in plan.program.measurements if isinstance(part, Quantiles | Mode)]
+    return len(chosen) * (plan.question.public_keys or 0) > MOST_CHOICES
+
+
+def hurtful(plan: Generated) -> list[Step]:
+    """One step that hurts, of those that touch what the plan reads; now and then two."""
+    draws = Draws(f"replayed steps {plan.seed}")
+    names = {table.name for table in plan.question.relation.tables}
+    steps = steps_for(plan)
+    close = [step for step in steps if not step.heavy or names & set(step.heavy)]
+    chosen = [draws.choice(close or steps), *([draws.choice(steps)] if draws.chance(10) else [])]
+    return list({step.name: step for step in chosen}.values())
+
+
+def _in_either_order(plan: Generated, step: Step) -> tuple[str, str]:
+    names = step.before, step.after
+    return names if Draws(f"order {plan.seed}").chance(50) else (step.after, step.before)
+
+
+def _small(plan: Generated, question: Priced, step: Step, finding: Finding) -> str:
+    """A small pair of databases, of the tables that the plan reads, that shows the same kind of finding."""
+    tables = {table.name for table in plan.question.relation.tables}
+    names = tables | ({"orders"} if "lines" in tables else set())  # the table that lines find their units by
+
+    def fails(first: Database, second: Database) -> bool:
+        engines = [duckdb_of(plan.world, rows, names) for rows in (first, second)]
+        try:
+            found = replayed(question, *engines, quick=finding.kind not in _BOTH_WAYS)
+            return any(each.kind == finding.kind for each in found.findings)
+        finally:
+            for engine in engines:
+                engine.close()
+
+    before, after = (database(plan.world, name) for name in (step.before, step.after))
+    return told(shrunk(({name: before[name] for name in names}, {name: after[name] for name in names}), fails))

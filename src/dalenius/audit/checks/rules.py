@@ -1,0 +1,247 @@
+"""Rules that the source keeps, each found by looking at the syntax of a file: nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+Breach: TypeAlias = "tuple[int, str]"
+"""The line, and what stands there."""
+
+FLOORS = (
+    {"errors", "lazy", "process"},
+    {"privacy"},
+    {"randomness", "accounting"},
+    {"mechanisms"},
+    {"query"},
+    {"engines"},
+    {"curator"},
+    {"server"},
+    {"attacks", "verify"},
+    {"audit"},
+    {"cli"},
+    {"__init__", "__main__"},
+)
+"""The rooms from the ground up: each may import those below it."""
+_FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+
+_WEAK_MODULES = {"random", "secrets", "pickle", "marshal", "shelve", "dill", "joblib"}
+_WEAK_CALLS = {"eval", "exec", "compile"}
+_WEAK_NAMES = {"np.random", "numpy.random", "torch.load", "yaml.load", "yaml.unsafe_load"}
+_FLOAT_LAWS = {"exp", "log", "log1p", "expm1", "log2", "log10", "pow", "gumbel", "laplace"}
+_SOURCES = {"os.urandom", "os.getrandom", "uuid.uuid4", "uuid.uuid1", "ssl.RAND_bytes"}
+_SEAL = "_Exact" + "__value"
+_SEEDS = {"seed", "random_state", "rng", "generator", "nonce"}
+_SQL = re.compile(
+    r"\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|DROP|ATTACH|COPY|PRAGMA|ALTER TABLE|FROM|WHERE|GROUP BY|ORDER BY"
+    r"|HAVING|LIMIT|UNION|JOIN)\b"
+)
+_ENGINE_CHANCE = re.compile(
+    r"\b(random|rand|setseed|gen_random_uuid|uuid|randn|shuffle|tablesample)\s*\(", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: where it looks, what it finds there, and the files that are excused, each for a stated reason."""
+
+    what: str
+    goal: str
+    breaches: Callable[[str, ast.AST], Iterator[Breach]]
+    excused: Mapping[str, str]
+
+    def broken(self, path: str, tree: ast.AST) -> list[Breach]:
+        """What a file breaks; `path` is its place in the package."""
+        return [] if self.excuse(path) else list(self.breaches(path, tree))
+
+    def excuse(self, path: str) -> str | None:
+        """The entry that excuses a file: its own, or that of a folder it lies in."""
+        return next((entry for entry in self.excused if path == entry or path.startswith(f"{entry}/")), None)
+
+
+# ---- what each rule looks for
+
+
+def upward(path: str, tree: ast.AST) -> Iterator[Breach]:
+    """Imports that do not point down."""
+    room = path.split("/")[0].removesuffix(".py")
+    for line, module in _imported(tree):
+        if not module.startswith("dalenius."):
+            continue
+        other = module.split(".")[1]
+        above = _FLOOR.get(other, len(FLOORS)) >= _FLOOR.get(room, -1)
+        if other != room and above:
+            yield line, f"{room} imports {other}"
+
+
+def weak(path: str, tree: ast.AST) -> Iterator[Breach]:
+    """Weak randomness, code that is made of data, and data that is loaded as code."""
+    for line, module in _imported(tree):
+        if module.split(".")[0] in _WEAK_MODULES or module.startswith("numpy.random"):
+            yield line, module
+    for node in _nodes(tree):
+        if isinstance(node, ast.Attribute) and _dotted(node) in _WEAK_NAMES:
+            yield node.lineno, _dotted(node)
+        if isinstance(node, ast.ImportFrom) and node.module == "numpy" and any(a.name == "random" for a in node.names):
+            yield node.lineno, "numpy.random"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _WEAK_CALLS:
+            yield node.lineno, f"{node.func.id}()"
+
+
+def float_laws(path: str, tree: ast.AST) -> Iterator[Breach]:
+    """Float logarithms and exponentials: `math.exp`, `np.log` and their kin."""
+    for node in _nodes(tree):
+        if isinstance(node, ast.Attribute) and node.attr in _FLOAT_LAWS:
+            if _dotted(node).split(".")[0] in {"math", "np", "numpy", "cmath"}:
+                yield node.lineno, _dotted(node)
+        elif isinstance(node, ast.ImportFrom) and node.module in {"math", "cmath"}:
+            yield from ((node.lineno, f"math.{each.name}") for each in node.names if each.name in _FLOAT_LAWS)
+
+
+def composed_sql(path: str, tree: ast.AST) -> Iterator[Breach]:
+    """Texts with the words of SQL that are put together from parts: f-strings, +, % and format."""
+    constants = {
+        target.id
+        for node in _nodes(tree)
+        if isinstance(node, ast.Assign) and _is_sql(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+    def written(node: ast.AST) -> bool:
+        return _is_sql(node) or (isinstance(node, ast.Name) and node.id in constants)
+
+    for node in _nodes(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = any(isinstance(part, ast.FormattedValue) for part in node.values)
+            if parts and any(_is_sql(part) for part in node.values):
+                yield node.lineno, "an f-string"
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mod):
+            if written(node.left) or (isinstance(node.op, ast.Add) and written(node.right)):
+                yield node.lineno, "a text that is added to"
+        elif isinstance(node, ast.Call) and _is_format(node.func) and written(node.func.value):  # type: ignore[attr-defined]
+            yield node.lineno, "a text with format()"
+
+
+def opening(path: str, tree: ast.AST) -> Iterator[Breach]:
+    """Whatever could open an `Exact`."""
+    for node in _nodes(tree):
+        names = {getattr(node, name, None) for name in ("id", "attr", "name", "value") if _is_text(node, name)}
+        if names & {"unseal", _SEAL} and not isinstance(node, ast.FunctionDef):
+            yield getattr(node, "lineno", 0), "unseal"
+
+
+def _is_text(node: ast.AST, name: str) -> bool:
+    return isinstance(getattr(node, name, None), str)
+
+
+def random_bits(path: str, tree: ast.AST) -> Iterator[Breach]:
+    """Random bits taken past `randomness.entropy`."""
+    for node in _nodes(tree):
+        if isinstance(node, ast.Attribute) and _dotted(node) in _SOURCES:
+            yield node.lineno, _dotted(node)
+        elif isinstance(node, ast.ImportFrom) and node.module in {"os", "uuid"}:
+            names = {f"{node.module}.{each.name}" for each in node.names}
+            yield from ((node.lineno, name) for name in sorted(names & _SOURCES))
+
+
+def seeds(path: str, tree: ast.AST) -> Iterator[Breach]:
+    """Parameters of public functions that could make noise repeat itself."""
+    for node in _nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not re.match(r"_[^_]", node.name):
+            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            yield from ((node.lineno, f"{node.name}({each.arg})") for each in given if each.arg in _SEEDS)
+
+
+def engine_chance(path: str, tree: ast.AST) -> Iterator[Breach]:
+    """Functions of an engine that draw, in texts that an engine may be given."""
+    for node in _nodes(tree):
+        if path.startswith("engines/") and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = _ENGINE_CHANCE.search(node.value)
+            if found:
+                yield node.lineno, found[0]
+
+
+@lru_cache(maxsize=2_000)
+def _nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree))
+
+
+def _dotted(node: ast.Attribute) -> str:
+    """`a.b` for an attribute of a plain name."""
+    return f"{node.value.id}.{node.attr}" if isinstance(node.value, ast.Name) else ""
+
+
+def _imported(tree: ast.AST) -> Iterator[Breach]:
+    for node in _nodes(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.lineno, node.module
+        elif isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+
+
+def _is_format(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "format"
+
+
+def _is_sql(node: ast.AST) -> bool:
+    if isinstance(node, ast.JoinedStr):
+        return any(_is_sql(part) for part in node.values)
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and _SQL.search(node.value) is not None
+
+
+# ---- the rules
+
+_SPELLING = {
+    "engines/duckdb": "spells plans and imports for DuckDB, from bound plans, quoted names and escaped constants",
+    "engines/postgres": "spells plans and looks for PostgreSQL, in the same way",
+    "engines/spark": "spells plans and looks for Spark, in the same way",
+    "engines/sql": "spells what the engines have in common",
+    "curator/ledger/checking.py": "its parts are constants of the ledger's own tables",
+    "curator/ledger/ledger.py": "its parts are placeholders, as many as there are values",
+    "curator/ledger/postgres.py": "its parts are constants of the ledger's own tables",
+    "curator/ledger/stores.py": "its parts are constants of the ledger's own tables",
+    "cli/proposals/bounds.py": "writes a question of the owner, which is read like every other",
+    "query/binding": "says in an error what to write instead",
+    "query/sql": "says in an error what to write instead",
+    "query/syntax/rendering.py": "writes a question as it is shown and stored; an engine never gets it",
+    "cli/commands/showing.py": "says in an error what to write instead",
+    "audit": "writes attacks, and questions about made-up rows",
+}
+_MADE_UP = {
+    "engines/conformance": "made-up rows and questions, which everybody can make again",
+    "audit": "made-up rows and questions, which everybody can make again",
+}
+
+RULES = (
+    Rule("imports point down", "no room imports one above it", upward, {}),
+    Rule("no weak randomness, no data as code", "no random, secrets, pickle, marshal, eval, exec, compile", weak, {}),
+    Rule(
+        "no float law in noise", "no float exp or log", float_laws,
+        {"audit/checks/float.py": "the float noise that its attacks must find"},
+    ),
+    Rule("no SQL put together from texts", "only where plans are spelled", composed_sql, _SPELLING),
+    Rule(
+        "one place opens exact values", "only mechanisms/door.py", opening,
+        {
+            "mechanisms/door.py": "the one door",
+            "privacy/exact.py": "where it is defined",
+            "audit/checks/rules.py": "names what it looks for",
+        },
+    ),
+    Rule(
+        "one source of random bits", "only randomness/entropy.py", random_bits,
+        {
+            "randomness/entropy.py": "the one source",
+            "audit/checks/rng.py": "looks whether draws end where the operating system gives nothing",
+            "engines/spark/running.py": "a name for work under way; nothing is released from it",
+            "engines/duckdb/spilling.py": "the key that encrypts what spills to disk; nothing is released from it",
+        },
+    ),
+    Rule("no seed in what is public", "no parameter named for a seed", seeds, _MADE_UP),
+    Rule("no chance in an engine", "no random() in a text for an engine", engine_chance, {}),
+)  # fmt: skip

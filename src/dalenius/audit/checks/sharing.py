@@ -1,0 +1,142 @@
+"""Random plans shared out over worlds, and over two processes where there are many.
+
+A plan's number names it for good: its world is the number modulo `WORLDS`. The plans of a world are tried together, so
+that its databases are loaded once.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, TypeAlias
+
+from dalenius.audit.checks.outcomes import Asked
+from dalenius.audit.replay.joins import joined
+from dalenius.engines.conformance.plans import Generated, generated
+
+WORLDS = 1_000
+EACH = 400
+"""Plans over one world at most."""
+ALONE = 400
+"""Up to so many plans are tried in this process."""
+_LEAST, _PROCESSES, _PAUSE = 50, 2, 0.5
+
+
+@dataclass(frozen=True)
+class Part:
+    """What was tried and found for one plan, or for several."""
+
+    counts: dict[str, int]
+    findings: tuple[str, ...] = ()
+
+
+@dataclass
+class Tally:
+    """What all parts come to."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    findings: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, parts: Iterator[Part], most: int) -> Tally:
+        """All parts together; after so many findings there is no need for more."""
+        tally = cls()
+        for part in parts:
+            tally.counts.update(part.counts)
+            tally.findings += part.findings
+            if len(tally.findings) >= most:
+                break
+        return tally
+
+    def __getitem__(self, name: str) -> int:
+        return self.counts[name]
+
+
+Trying: TypeAlias = Callable[[int, int], Iterator[Part]]
+"""Tries plans over one world: from which number on, and how many."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """So many plans of one world, beginning with a number."""
+
+    first: int
+    most: int
+
+
+def shares(number: int, seed: int) -> list[Share]:
+    """How so many plans from a seed on are shared out: the first world is the seed's own, the others follow it."""
+    each = min(EACH, max(_LEAST, number // 8))
+    sizes = [min(each, number - start) for start in range(0, number, each)]
+    return [Share(seed + place, size) for place, size in enumerate(sizes)]
+
+
+def numbered(first: int, *, joined_too: bool = False) -> Iterator[Generated]:
+    """The plans that compile from a number on, all over the same world; of more joins where these are asked for."""
+    make = joined if joined_too else generated
+    found = (make(number, worlds=WORLDS) for number in count(first, WORLDS))
+    return (plan for plan in found if plan is not None)
+
+
+def shared(trying: Trying, asked: Asked, usual: int) -> Iterator[Part]:
+    """What comes of all plans; the asker's tick is called with the percent of them."""
+    number = asked.count or usual
+    if number <= ALONE:
+        yield from _here(trying, shares(number, asked.seed), asked, number)
+    else:
+        yield from _in_processes(trying, shares(number, asked.seed), asked, number)
+
+
+def alone(trying: Trying, asked: Asked, usual: int) -> Iterator[Part]:
+    """What comes of plans over one schema, in this process."""
+    number = asked.count or usual
+    return _here(trying, [Share(asked.seed, number)], asked, number)
+
+
+def _here(trying: Trying, parts: list[Share], asked: Asked, number: int) -> Iterator[Part]:
+    done = 0
+    for share in parts:
+        for part in trying(share.first, share.most):
+            done += part.counts.get("plans", 0)
+            asked.tick(100 * done / number)
+            yield part
+
+
+def _in_processes(trying: Trying, parts: list[Share], asked: Asked, number: int) -> Iterator[Part]:
+    context = multiprocessing.get_context("spawn")
+    done: Any = context.Value("q", 0)
+    pool = ProcessPoolExecutor(_PROCESSES, mp_context=context, initializer=_counting, initargs=(done,))
+    try:
+        waiting: set[Future[Part]] = {pool.submit(_together, trying, share) for share in parts}
+        while waiting:
+            ready, waiting = wait(waiting, timeout=_PAUSE, return_when=FIRST_COMPLETED)
+            asked.tick(min(100.0, 100 * done.value / number))
+            yield from (future.result() for future in ready)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_done: Any = None
+
+
+def _counting(done: Any) -> None:
+    global _done
+    _done = done
+
+
+def _together(trying: Trying, share: Share) -> Part:
+    counts: dict[str, int] = {}
+    findings: list[str] = []
+    for part in trying(share.first, share.most):
+        for name, size in part.counts.items():
+            counts[name] = counts.get(name, 0) + size
+        findings += part.findings
+        with _done.get_lock():
+            _done.value += part.counts.get("plans", 0)
+        if len(findings) >= 10:
+            break
+    return Part(counts, tuple(findings))

@@ -1,0 +1,99 @@
+"""The outputs of two inputs side by side: as text, and as a chart."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.audit.outputs import NOT_A_NUMBER, Outputs
+from dalenius.curator.answers.charts import Chart
+from dalenius.curator.extras import optional
+
+Groups: TypeAlias = tuple[list[str], NDArray[np.intp]]
+"""Names of groups, and in which of them each outcome is."""
+
+_MOST_BARS = 15
+_WIDTH = 24
+_LONGEST = 28
+
+
+@dataclass(frozen=True)
+class Picture:
+    """How often each of a few kinds of outputs came, in parts of one, for the first and for the second input."""
+
+    labels: tuple[str, ...]
+    first: tuple[float, ...]
+    second: tuple[float, ...]
+
+    def __str__(self) -> str:
+        room = max(map(len, ("output", *self.labels)))
+        peak = max((*self.first, *self.second, 1e-12))
+        lines = [f"{'output':>{room}}  {'first':<{_WIDTH + 8}}  second"]
+        for label, p, q in zip(self.labels, self.first, self.second, strict=True):
+            bars = [f"{'█' * round(part / peak * _WIDTH) or '▏'} {part:.4f}" for part in (p, q)]
+            lines.append(f"{label:>{room}}  {bars[0]:<{_WIDTH + 8}}  {bars[1]}")
+        return "\n".join(lines)
+
+    def plot(self, path: str | Path | None = None) -> Chart:
+        """Bars side by side, also written to `path` (.svg or .png) if there is one. Needs the extra `plot`."""
+        figure = optional("matplotlib.figure", function="AuditReport.plot", extra="plot").Figure(
+            figsize=(8, 3.6), layout="constrained"
+        )
+        axes = figure.subplots()
+        places = range(len(self.labels))
+        axes.bar([place - 0.2 for place in places], self.first, width=0.4, label="first input", color="#27566b")
+        axes.bar([place + 0.2 for place in places], self.second, width=0.4, label="second input", color="#d08c3c")
+        axes.set_xticks(list(places), self.labels, rotation=45, ha="right", fontsize=7)
+        axes.set_ylabel("part of the outputs")
+        axes.legend(frameon=False)
+        chart = Chart(_written(figure, "svg").decode(), _written(figure, "png"))
+        if path is not None:
+            chart.save(path)
+        return chart
+
+
+def picture(outputs: Outputs) -> Picture:
+    """Bins of single numbers; of anything else, the outputs that come most often, and the rest."""
+    counts = outputs.counts(0, outputs.samples) / outputs.samples
+    single = outputs.ranks.shape[1] == 1 and bool((outputs.ranks != NOT_A_NUMBER).all())
+    labels, groups = _bins(outputs, counts.sum(axis=0)) if single else _commonest(outputs, counts.sum(axis=0))
+    parts = [np.bincount(groups, weights=side, minlength=len(labels)) for side in counts]
+    return Picture(tuple(label[:_LONGEST] for label in labels), *(tuple(part.tolist()) for part in parts))
+
+
+def _written(figure: Any, kind: str) -> bytes:
+    out = io.BytesIO()
+    figure.savefig(out, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+    return out.getvalue()
+
+
+def _commonest(outputs: Outputs, weights: NDArray[np.float64]) -> Groups:
+    shown = np.argsort(-weights, kind="stable")[: _MOST_BARS - 1]
+    groups = np.full(len(outputs), len(shown), dtype=np.intp)
+    groups[shown] = np.arange(len(shown))
+    labels = [outputs.named(int(place)) for place in shown]
+    return [*labels, "all others"] if len(shown) < len(outputs) else labels, groups
+
+
+def _bins(outputs: Outputs, weights: NDArray[np.float64]) -> Groups:
+    """Bins of equal weight are hard to read, so of equal width, with what is far out in the outermost ones."""
+    numbers = np.asarray(outputs.numbers[0], dtype=np.float64)[outputs.ranks[:, 0]]
+    if len(outputs) <= _MOST_BARS:
+        order = np.argsort(numbers, kind="stable")
+        groups = np.empty(len(outputs), dtype=np.intp)
+        groups[order] = np.arange(len(outputs))
+        return [outputs.named(int(place)) for place in order], groups
+    order = np.argsort(numbers, kind="stable")
+    ends = np.interp([0.005 * weights.sum(), 0.995 * weights.sum()], np.cumsum(weights[order]), numbers[order])
+    step = (ends[1] - ends[0]) / _MOST_BARS or 1.0
+    whole = bool((numbers == np.round(numbers)).all())
+    start, step = (np.floor(ends[0]), np.ceil(step)) if whole else (ends[0], step)
+    edges = start + step * np.arange(1, _MOST_BARS)
+    edges = edges[edges <= ends[1]]
+    places = np.searchsorted(edges, numbers, side="right")
+    return [f"below {edges[0]:.4g}", *(f"from {edge:.4g}" for edge in edges)], places

@@ -1,0 +1,1 @@
+"""Record and replay: what one unit changes in everything that is released, seen at the door."""

@@ -1,0 +1,169 @@
+"""What passes through the door on one input, and on its neighbour with the outputs of the first handed back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.accounting.composition import compose
+from dalenius.audit.replay.likeness import compares_values
+from dalenius.mechanisms.door import Mechanism
+from dalenius.mechanisms.sparse_session import Session
+from dalenius.privacy.exact import Exact
+from dalenius.privacy.losses import Loss
+from dalenius.privacy.neighbours import Neighbours
+from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.randomness.entropy import Entropy
+
+NOTED = 16
+"""How many random bytes of a call are remembered: enough to know them again."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One use of the door: its public parameters, the exact value that came to it, and what it gave out.
+
+    `session` numbers the running sparse vectors of a run, for a question to one; `noise` is what it drew first, and
+    `failed` says that it gave nothing out.
+    """
+
+    mechanism: Any
+    sensitivity: Sensitivity
+    neighbours: Neighbours
+    value: Any
+    output: Any = None
+    session: int | None = None
+    noise: bytes = b""
+    failed: bool = False
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """All that must be the same on neighbours."""
+        return {
+            "mechanism": type(self.mechanism),
+            "parameters": _facts(self.mechanism),
+            "session": self.session,
+            "sensitivity": self.sensitivity,
+            "neighbours": self.neighbours,
+        }
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of this call; of a question to a session, that of the whole session."""
+        loss: Loss = self.mechanism.loss(sensitivity=self.sensitivity)
+        return loss
+
+
+def composed(calls: Iterable[Call]) -> Loss:
+    """What calls cost together; a session is paid for once, however many questions it was asked."""
+    return compose(_losses(calls))
+
+
+def _losses(calls: Iterable[Call]) -> Iterator[Loss]:
+    paid: set[int] = set()
+    for call in calls:
+        if call.session not in paid:
+            yield call.loss
+        if call.session is not None:
+            paid.add(call.session)
+
+
+def _facts(mechanism: Any) -> object:
+    """The public facts of a mechanism, comparable by value."""
+    session = getattr(mechanism, "session", None)
+    if isinstance(session, Session):
+        return session._terms, mechanism.threshold
+    if not compares_values(mechanism) and hasattr(mechanism, "__dict__"):
+        return vars(mechanism)
+    return mechanism
+
+
+class Recorder:
+    """A witness that lets every mechanism draw, and notes each call."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self._sessions: list[Session] = []
+
+    def released(self, mechanism: Mechanism[Any, Any], exact: Exact[Any], value: Any, entropy: Entropy) -> Any:
+        """What comes out; what fails is noted too."""
+        noted = NotedEntropy(entropy)
+        session = self._number(getattr(mechanism, "session", None))
+        here = Call(mechanism, exact.sensitivity, exact.neighbours, value, session=session)
+        output, failed = None, True
+        try:
+            output = self._output(here, noted)
+            failed = False
+        finally:
+            facts = exact.sensitivity, exact.neighbours, value, output, session, bytes(noted.first), failed
+            self.calls.append(Call(mechanism, *facts))
+        return output
+
+    def _output(self, call: Call, entropy: Entropy) -> Any:
+        return call.mechanism.release(call.value, entropy)
+
+    def _number(self, session: object) -> int | None:
+        if not isinstance(session, Session):
+            return None
+        known = [place for place, other in enumerate(self._sessions) if other is session]
+        if not known:
+            self._sessions.append(session)
+        return known[0] if known else len(self._sessions) - 1
+
+
+class Replayer(Recorder):
+    """A witness that hands the outputs of earlier calls back, in order.
+
+    Not the same noise: a mechanism that went by its noisy answers would rightly take another way with other values,
+    while with the same outputs all that comes later must be the same. A call that is not the recorded one draws, so
+    that the run goes on and can be compared as a whole.
+    """
+
+    def __init__(self, recorded: Sequence[Call]) -> None:
+        super().__init__()
+        self._recorded = recorded
+
+    def _output(self, call: Call, entropy: Entropy) -> Any:
+        if len(self.calls) < len(self._recorded):
+            expected = self._recorded[len(self.calls)]
+            if not expected.failed and call.parameters == expected.parameters:
+                return expected.output
+        return super()._output(call, entropy)
+
+
+class NotedEntropy(Entropy):
+    """Random bits of another source, of which the first are remembered: no two calls may ever draw the same."""
+
+    def __init__(self, source: Entropy) -> None:
+        self._source, self.first = source, bytearray()
+
+    def read(self, count: int) -> bytes:
+        found = self._source.read(count)
+        self._note(found)
+        return found
+
+    def bits(self, count: int) -> int:
+        found = self._source.bits(count)
+        self._note(found.to_bytes((count + 7) // 8, "little"))
+        return found
+
+    def word(self) -> int:
+        found = self._source.word()
+        self._note(found.to_bytes(8, "little"))
+        return found
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        found = self._source.words(count)
+        self._note(found[: NOTED // 8].tobytes())
+        return found
+
+    def below(self, n: int) -> int:
+        return self._source.below(n)
+
+    def _note(self, drawn: bytes) -> None:
+        if len(self.first) < NOTED:
+            self.first += drawn[: NOTED - len(self.first)]

@@ -1,0 +1,112 @@
+"""Bugs around the charge: when it is made, whether it stays, and what a failure says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from dalenius.audit.checks.planting import Planted
+from dalenius.curator.asking import asking
+from dalenius.curator.asking.asking import Asked
+from dalenius.curator.door import Door, allowance, measured
+from dalenius.curator.ledger.balances import Balances
+from dalenius.curator.ledger.ledger import Ledger
+from dalenius.engines.several import Engines
+from dalenius.errors import BudgetExceeded, WorkStopped
+
+bought, paid, answer = Door._bought, Door._paid, Door.answer
+price = asking.bought
+
+
+def answer_first(self: Door, request: Any) -> Any:
+    with allowance(request.priced, request.payer.neighbours) as prepaid:
+        measured(request.priced, self.engine, prepaid)
+    return bought(self, request)
+
+
+def refunded(self: Door, request: Any, receipt: Any) -> Any:
+    try:
+        return paid(self, request, receipt)
+    except WorkStopped:
+        self.ledger._journal.append(lambda writing: writing.rows.execute("UPDATE spent SET divergence = 0, delta = 0"))
+        raise
+
+
+def failures_told(self: Door, request: Any, receipt: Any) -> Any:
+    try:
+        with allowance(request.priced, request.payer.neighbours) as prepaid:
+            measured(request.priced, self.engine, prepaid)
+    except Exception as error:
+        raise WorkStopped from error
+    return paid(self, request, receipt)
+
+
+def drawn_anew(self: Door, *given: Any, **named: Any) -> Any:
+    return answer(self, *given, **{**named, "fresh": True, "key": None})
+
+
+def failed_drawn_again(self: Door, request: Any) -> Any:
+    receipt = self.ledger.attempted(request.payer.who, request.key, request.name)
+    return bought(self, request) if receipt is None else paid(self, request, receipt)
+
+
+@contextmanager
+def looking_first() -> Iterator[None]:
+    """What is left is looked at in one transaction, and charged in another."""
+    reserve = Ledger.reserve
+
+    def looked(self: Ledger, charges: Any, **about: Any) -> Any:
+        for charge in charges:
+            left = self.left(charge.account)
+            if not charge.amount <= left:
+                raise BudgetExceeded(account="", asked=charge.amount, left=left, said="")
+        time.sleep(0.02)
+        return reserve(self, charges, **about)
+
+    with patch.object(Ledger, "reserve", looked), patch.object(Balances, "require", lambda *given, **named: None):
+        yield
+
+
+@contextmanager
+def price_reads_rows() -> Iterator[None]:
+    right = Asked._priced
+
+    def priced(self: Asked, offer: Any, weights: Any) -> Any:
+        engine = self._asker.curator.engine
+        assert isinstance(engine, Engines)
+        with engine.imported._file.reading() as reader:
+            reader.execute("SELECT 1")
+        return right(self, offer, weights)
+
+    with patch.object(Asked, "_priced", priced):
+        yield
+
+
+def below_zero(people: Any, *, epsilon: Any, share: Any) -> Any:
+    return price(people, epsilon=str(epsilon).lstrip("-") if isinstance(epsilon, str) else epsilon, share=share)
+
+
+def door(name: str, wrong: Any) -> Callable[[], Any]:
+    return lambda: patch.object(Door, name, wrong)
+
+
+BUGS = (
+    Planted("answer before the charge", ("H2",), "ledger", door("_bought", answer_first),
+            part="questions that look at the ledger", count=40),
+    Planted("refund on error", ("H7",), "ledger", door("_paid", refunded), part="ways to fail after the charge",
+            count=40),
+    Planted("data-dependent error text", ("D4",), "ledger", door("_paid", failures_told),
+            part="ways to fail after the charge", count=40),
+    Planted("retries drawn anew", ("H6", "D3"), "ledger", door("answer", drawn_anew),
+            part="repeated attempts and questions", count=40),
+    Planted("failed attempts drawn again", ("H6",), "ledger", door("_bought", failed_drawn_again),
+            part="attempts that had failed", count=40),
+    Planted("check, then act", ("H1",), "ledger", looking_first, part="charges by many at once", count=80),
+    Planted("price that reads rows", ("D8",), "ledger", price_reads_rows, part="prices with the data unplugged",
+            count=40),
+    Planted("a price below zero", ("H5",), "ledger", lambda: patch.object(asking, "bought", below_zero),
+            part="numbers that are no price", count=40),
+)  # fmt: skip

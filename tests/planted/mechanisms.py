@@ -1,0 +1,118 @@
+"""Bugs in noise, selection and randomness."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from dalenius.audit.checks.planting import Planted
+from dalenius.mechanisms import sparse_session
+from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.noisy_max import NoisyMax
+from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
+from dalenius.mechanisms.sparse_session import Session
+from dalenius.mechanisms.thresholding import ThresholdedCounts
+from dalenius.randomness import entropy
+from dalenius.randomness.entropy import _StreamCipher
+
+release = DiscreteLaplace.release
+threshold = ThresholdedCounts.threshold.fget  # type: ignore[attr-defined]
+
+
+def replaced(kind: type, name: str, wrong: Any) -> Callable[[], Any]:
+    return lambda: patch.object(kind, name, wrong)
+
+
+def rounded_down(self: DiscreteLaplace, value: Any, source: Any) -> Any:
+    return release(DiscreteLaplace(self.scale * 3 / 4, neighbours=self.neighbours), value, source)
+
+
+def one_draw_for_empty_groups(self: DiscreteLaplace, value: Any, source: Any) -> Any:
+    noisy = np.asarray(release(self, value, source))
+    exact = np.asarray(value)
+    if exact.ndim != 2:
+        return noisy if exact.ndim else int(noisy)
+    shared = np.asarray(release(self, np.zeros(len(exact), dtype=np.int64), source))
+    return np.where(exact == 0, shared[:, None], noisy)
+
+
+def in_floats(self: DiscreteLaplace, value: Any, source: Any) -> Any:
+    words = (source.words(np.size(value)) >> np.uint64(11)).astype(np.float64)
+    u = (words + 0.5) / 2.0**53
+    noise = np.where(u >= 0.5, -np.log(2 - 2 * u), np.log(2 * u)) * float(self.scale)
+    return np.asarray(value) + noise.reshape(np.shape(value))
+
+
+def half(kind: type) -> Any:
+    right = kind.loss  # type: ignore[attr-defined]
+
+    def loss(self: Any, *, sensitivity: Any) -> Any:
+        stated = right(self, sensitivity=sensitivity)
+        return type(stated)(stated.epsilon / 2) if hasattr(stated, "epsilon") else stated
+
+    return loss
+
+
+@contextmanager
+def threshold_without_noise() -> Iterator[None]:
+    with patch.object(Session, "_threshold_noise", lambda self, source: 0):
+        yield
+
+
+@contextmanager
+def questions_without_noise() -> Iterator[None]:
+    with patch.object(sparse_session, "discrete_laplace", lambda scale, *given, **named: 0):
+        yield
+
+
+class ForgetsForks(_StreamCipher):
+    """The words that were drawn ahead survive a fork."""
+
+    def word(self) -> int:
+        return self._pool.pop() if self._pool else self._refill()
+
+
+class ForgetsThreads(_StreamCipher):
+    """Reads a word and removes it in two steps."""
+
+    def word(self) -> int:
+        word = self._pool[-1] if self._pool else self._refill()
+        threading.Event().wait(1e-6)
+        del self._pool[-1:]
+        return word
+
+
+class Seeded(_StreamCipher):
+    """Draws from a generator with a seed."""
+
+    chance = np.random.default_rng(7)
+
+    def words(self, count: int) -> Any:
+        return self.chance.integers(0, 2**64 - 1, count, dtype=np.uint64)
+
+
+BUGS = (
+    Planted("float noise", ("A1", "A2"), "float", replaced(DiscreteLaplace, "release", in_floats), count=5_000),
+    Planted("scale rounded down", ("A4", "F4"), "audit", replaced(DiscreteLaplace, "release", rounded_down),
+            part="Laplace", count=60_000),
+    Planted("one noise draw for all empty groups", ("D1",), "audit",
+            replaced(DiscreteLaplace, "release", one_draw_for_empty_groups), part="empty groups", count=20_000),
+    Planted("at least for more than in key selection", ("D1",), "exact",
+            replaced(ThresholdedCounts, "threshold", property(lambda self: threshold(self) - 1)), part="Laplace above"),
+    Planted("permute-and-flip priced too low", ("F2", "F5"), "exact",
+            replaced(PermuteAndFlip, "loss", half(PermuteAndFlip)), part="permute and flip"),
+    Planted("noisy maximum priced too low", ("F2",), "exact",
+            replaced(NoisyMax, "loss", half(NoisyMax)), part="noisy max"),
+    Planted("threshold noise missing", ("F1",), "exact", threshold_without_noise, part="sparse", count=4_000),
+    Planted("noise of questions missing", ("F1",), "exact", questions_without_noise, part="sparse", count=4_000),
+    Planted("seeded noise", ("I1",), "rng", lambda: patch.object(entropy, "_SYSTEM", Seeded()), count=60_000),
+    Planted("noise repeated after a fork", ("I2",), "rng",
+            lambda: patch.object(entropy, "_SYSTEM", ForgetsForks()), count=60_000),
+    Planted("noise shared by threads", ("I2",), "rng",
+            lambda: patch.object(entropy, "_SYSTEM", ForgetsThreads()), count=60_000),
+)  # fmt: skip

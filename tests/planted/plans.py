@@ -1,0 +1,221 @@
+"""Bugs in how a question becomes exact numbers: bounds, clamps, joins, prices and the keys that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+from dalenius.accounting.allowance import Allowance, JointAllowance
+from dalenius.audit.checks.planting import Planted
+from dalenius.engines.duckdb import snapshots
+from dalenius.engines.duckdb.dialect import DUCKDB, DuckDBDialect
+from dalenius.engines.duckdb.names import OWNER
+from dalenius.engines.sql import passes, relations
+from dalenius.engines.sql.dialect import Dialect, Rows
+from dalenius.privacy.exact import unseal
+from dalenius.privacy.neighbours import AddRemove
+from dalenius.query.binding import sources
+from dalenius.query.keys import KeySpace, ListedKeys, key_tuples
+from dalenius.query.plan.passes import DistinctValues, Values
+from dalenius.query.plan.relations import Bound, Clamp, Distinct, Group, Join, UnitFilter
+from dalenius.query.pricing import measurements, pricing, releasing
+from dalenius.query.pricing.pricing import Priced
+from dalenius.randomness.entropy import Entropy
+
+bounded_change = measurements.bounded_change
+
+
+@contextmanager
+def spelling(dispatcher: Any, node: type, wrong: Callable[[Any, Any], Any]) -> Iterator[None]:
+    """Another spelling of a node, for a while; it is given the right one too."""
+    right = dispatcher.dispatch(node)
+    dispatcher.register(node, lambda relation, d: wrong(relation, partial(right, d=d)))
+    try:
+        yield
+    finally:
+        dispatcher.register(node, right)
+
+
+def measured_with(name: str, wrong: Any) -> Any:
+    return lambda: patch.object(measurements, name, wrong)
+
+
+def clamp_ignored(relation: Clamp, right: Any) -> Rows:
+    return relations.rows(relation.child, DUCKDB)
+
+
+def by_position(d: Dialect, steps: passes.Steps, bound: Bound, keys: Any, *_: Any, **__: Any) -> None:
+    order = ", ".join([f"{OWNER} DESC", *(part.column for part in keys)])
+    steps.add("kept", "*", f"QUALIFY row_number() OVER (ORDER BY {order}) <= 10")
+
+
+keep = passes._keep
+
+
+def by_the_first_key(d: Dialect, steps: Any, bound: Bound, keys: Any, columns: Any, *, rank: str) -> None:
+    """The groups of a unit are bounded by a key that is made finer afterwards."""
+    keep(d, steps, bound, keys[:1], columns, rank="dense_rank()")
+
+
+def small_groups_left_out(*given: Any, having: str = "count(*) > 2", **named: Any) -> str:
+    return grouped(*given, having=having, **named)
+
+
+grouped = passes._grouped
+
+
+def across_units(relation: Distinct, right: Any) -> Rows:
+    found = right(relation)
+    names = ", ".join(DUCKDB.quote(name) for name in relation.schema)
+    return Rows(f"SELECT DISTINCT ON ({names}) {OWNER}, {names} FROM ({found.sql}) ORDER BY {OWNER} DESC", found.coded)
+
+
+def groups_across_units(relation: Group, right: Any) -> Rows:
+    found = right(relation)
+    keys = ", ".join(DUCKDB.quote(name) for name, _ in relation.keys)
+    totals = ", ".join(f"max({DUCKDB.quote(name)}) AS {DUCKDB.quote(name)}" for name, _ in relation.totals)
+    select = ", ".join(part for part in (f"max({OWNER}) AS {OWNER}", keys, totals) if part)
+    grouping = f"GROUP BY {keys}" if keys else "HAVING count(*) > 0"
+    return Rows(f"SELECT {select} FROM ({found.sql}) {grouping}", found.coded)
+
+
+def loose_join(relation: Join, right: Any) -> Rows:
+    found = right(relation)
+    return Rows(found.sql.replace(f"l.{OWNER} = r.{OWNER}", "true"), found.coded)
+
+
+@contextmanager
+def joins_cut_by_position() -> Iterator[None]:
+    def first(d: Dialect, child: Rows, relation: Any, most: int) -> str:
+        return f"SELECT * FROM ({child.sql}) QUALIFY row_number() OVER (ORDER BY {OWNER} DESC) <= 20"
+
+    with patch.object(sources, "Join", partial(Join, most=3)), patch.object(DuckDBDialect, "first_rows", first):
+        yield
+
+
+def by_other_units(relation: UnitFilter, right: Any) -> Rows:
+    child, within = relations.rows(relation.child, DUCKDB), relations.rows(relation.within, DUCKDB)
+    compared = f"{OWNER} {'<' if relation.negated else '>='} (SELECT avg({OWNER}::DOUBLE) FROM ({within.sql}))"
+    return Rows(f"SELECT * FROM ({child.sql}) WHERE {compared}", child.coded)
+
+
+def without_rows(step: Any, right: Any) -> Any:
+    return right(replace(step, child=replace(step.child, rows=10**9)))
+
+
+def without_groups(step: Any, right: Any) -> Any:
+    return right(replace(step, child=replace(step.child, groups=None)))
+
+
+# ---- prices, keys and noise, which replay sees
+
+
+def charged_once(self: Priced) -> Any:
+    return self.steps[0].charge
+
+
+def winners_for_free(self: Priced) -> Any:
+    first = self.program.selection
+    return right_charge(self) if first is None else self.steps[first].charge
+
+
+@contextmanager
+def charging(wrong: Callable[[Priced], Any]) -> Iterator[None]:
+    """Another charge, and nothing that stops a measurement that was not paid for."""
+    free = patch.object(Allowance, "draw", lambda self, loss: None)
+    both = patch.object(JointAllowance, "draw", lambda self, loss: None)
+    with patch.object(Priced, "charge", property(wrong)), free, both:
+        yield
+
+
+right_charge = Priced.charge.fget  # type: ignore[attr-defined]
+right_release = releasing.release
+
+
+def keys_of_the_data(program: Any, steps: Any, results: Any, allowance: Any, entropy: Entropy) -> Any:
+    cells = unseal(results[-1])
+    found = ListedKeys(tuple(key_tuples(cells.keys, len(cells.totals[0]))))
+
+    def listed(domains: Any) -> Any:
+        return found if len(domains) == len(cells.keys) and domains else KeySpace(domains)
+
+    with patch.object(releasing, "KeySpace", listed):
+        return right_release(program, steps, results, allowance, entropy)
+
+
+class Again(Entropy):
+    """Gives every measurement the same random bits."""
+
+    def read(self, count: int) -> bytes:
+        return bytes((7 * place + 11) % 251 for place in range(count))
+
+
+def one_sample(program: Any, steps: Any, results: Any, allowance: Any, entropy: Entropy) -> Any:
+    return right_release(program, steps, results, allowance, Again())
+
+
+def exact_as_well(program: Any, steps: Any, results: Any, allowance: Any, entropy: Entropy) -> Any:
+    """The answer is rounded by what the exact numbers are."""
+    released = right_release(program, steps, results, allowance, entropy)
+    largest = max((int(total) for result in results for part in unseal(result).totals for total in part), default=0)
+    return replace(released, keys=[*released.keys, ("largest", largest)])
+
+
+BUGS = (
+    Planted("clamp before the expression", ("C1",), "bounding", measured_with("Clamp", lambda child, bounds: child),
+            part="narrowed", where=(0, 1)),
+    Planted("clamp copy unused", ("C1", "B1"), "bounding", lambda: spelling(relations.rows, Clamp, clamp_ignored),
+            part="narrowed", where=(0, 1)),
+    Planted("bound per row, not per unit", ("C3",), "bounding",
+            measured_with("Bound", lambda child, keys, rows, groups: Bound(child, keys, 10**9, groups))),
+    Planted("no bound on groups", ("C3",), "bounding",
+            measured_with("Bound", lambda child, keys, rows, groups: Bound(child, keys, rows, None))),
+    Planted("bound before the projection", ("C3",), "bounding",
+            lambda: patch.object(passes, "_keep", by_the_first_key), where=(0, 1, 2, 3)),
+    Planted("replace-one priced as add-remove", ("C5",), "bounding",
+            measured_with("bounded_change", lambda neighbours, **facts: bounded_change(AddRemove(), **facts).under(
+                neighbours)), where=(4, 0)),
+    Planted("sensitivity of one group for several", ("A4", "C3"), "bounding",
+            measured_with("bounded_change", lambda neighbours, groups, **facts: bounded_change(
+                neighbours, groups=1, **facts))),
+    Planted("lower bound taken for zero", ("A4", "C7"), "bounding",
+            measured_with("bounded_change", lambda neighbours, lower, **facts: bounded_change(
+                neighbours, lower=0, **facts))),
+    Planted("counts not cut", ("C3",), "bounding", lambda: patch.object(passes, "at_most", lambda count, most: count)),
+    Planted("sums not scaled", ("C3",), "bounding",
+            lambda: patch.object(passes, "scaled", lambda d, total, count, most: total)),
+    Planted("values not thinned out", ("C3", "F3"), "bounding",
+            lambda: spelling(passes.spelled, Values, without_rows), part="Values"),
+    Planted("different values without a bound", ("C3",), "bounding",
+            lambda: spelling(passes.spelled, DistinctValues, without_groups), part="DistinctValues"),
+    Planted("order-dependent truncation", ("C6",), "bounding",
+            lambda: patch.object(passes, "_keep", by_position), where=(1, 2, 3)),
+    Planted("rows of joins cut by position", ("C4", "C6"), "bounding", joins_cut_by_position, part="private join"),
+    Planted("join without equal units", ("C4",), "bounding",
+            lambda: spelling(relations.rows, Join, loose_join), part="private join"),
+    Planted("distinct across units", ("C3", "D2"), "bounding",
+            lambda: spelling(relations.rows, Distinct, across_units), part="Distinct", where=(0, 1, 2, 3, 4, 5)),
+    Planted("inner groups across units", ("C3", "D2"), "bounding",
+            lambda: spelling(relations.rows, Group, groups_across_units), part="Group", where=(0, 1, 2, 3, 4, 5)),
+    Planted("condition on other units", ("C3",), "bounding",
+            lambda: spelling(relations.rows, UnitFilter, by_other_units), part="UnitFilter"),
+    Planted("small groups left out before the noise", ("D1", "D2"), "bounding",
+            lambda: patch.object(passes, "_grouped", small_groups_left_out), where=(0, 1, 2)),
+    Planted("keys hashed by their place", ("B4", "C6"), "bounding",
+            lambda: patch.object(snapshots, "mixed", lambda folded: "(rank * 7919 + 17) % 104729"), anew=True,
+            where=(1, 2)),
+    Planted("AVG charged once", ("C2", "G1"), "replay",
+            lambda: charging(charged_once), count=40),
+    Planted("winner's value for free", ("F2", "G1"), "replay",
+            lambda: charging(winners_for_free), count=80),
+    Planted("key list from the data", ("C7", "D1"), "replay",
+            lambda: patch.object(pricing, "release", keys_of_the_data), count=60),
+    Planted("one sample counted twice", ("G2", "I1"), "replay",
+            lambda: patch.object(pricing, "release", one_sample), count=40),
+    Planted("an exact number beside the noisy ones", ("C2", "D6"), "replay",
+            lambda: patch.object(pricing, "release", exact_as_well), count=40),
+)  # fmt: skip

@@ -1,0 +1,99 @@
+"""`check audit` finds every planted mechanism by running it, and nothing in the library's own."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from checks import SeededEntropy
+from dalenius.audit import draws as drawing
+from dalenius.audit.checks import audit as checked
+from dalenius.audit.checks.outcomes import Asked
+from dalenius.randomness.entropy import system_entropy
+from dalenius.verify.cases import every
+from dalenius.verify.cases.case import Case
+from dalenius.verify.cases.every import CASES
+from dalenius.verify.cases.planted import PLANTED, PLANTED_EVENTS
+
+ONE = (Fraction(1),)
+QUICK = [case for case in CASES if drawing.at_once(case, case.at(Fraction(1)))]
+SLOW = [case for case in CASES if case not in QUICK]
+SELECTED = {"exponential without the half", "permute and flip without the half", "three groups priced as one"}
+
+
+def only(name: str) -> Case:
+    return next(case for case in (*CASES, *PLANTED, *PLANTED_EVENTS) if case.name == name)
+
+
+def test_the_library_keeps_its_claims() -> None:
+    told: list[float] = []
+    outcome = checked.check(Asked(count=4_000, tick=told.append), epsilons=ONE, cases=QUICK)
+    assert outcome.passed, outcome.findings
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(100)
+    assert "none left out" in outcome.figures[0].found
+
+
+@pytest.mark.deep
+def test_the_library_keeps_its_claims_one_by_one_as_well() -> None:
+    assert checked.check(Asked(count=20_000), epsilons=ONE, cases=SLOW).passed
+
+
+@pytest.mark.parametrize(
+    "name", ["replace priced as add/remove", "two counts priced as one", "noisy max without the half"]
+)
+def test_planted_mechanisms_are_flagged(name: str) -> None:
+    outcome = checked.check(Asked(count=40_000), epsilons=ONE, cases=[only(name)])
+    assert not outcome.passed
+    assert name in outcome.findings[0]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("case", [case for case in PLANTED if case.name in SELECTED], ids=str)
+def test_planted_mechanisms_that_are_run_one_by_one_are_flagged(case: Case) -> None:
+    assert not checked.check(Asked(count=40_000), epsilons=ONE, cases=[case]).passed
+
+
+def test_tightness_is_demanded_of_tight_mechanisms_and_shown_to_fail_for_others() -> None:
+    tight = checked.check(Asked(count=100_000), epsilons=ONE, cases=[only("Laplace"), only("randomized response")])
+    assert tight.passed
+    assert tight.figures[-1].what == "tight mechanisms at epsilon 1"
+    loose = [case for case in CASES if case.name == "noisy max"]
+    pretended = [Case(**{**vars(case), "tight": True}) for case in loose]
+    assert not checked.check(Asked(count=100_000), epsilons=ONE, cases=pretended).passed
+
+
+def test_a_mechanism_without_a_case_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(every, "CASES", CASES[1:2])
+    missing = checked._missing()
+    assert not missing.held
+    assert "NoisyMax" in missing.found
+
+
+@pytest.mark.parametrize("case", [case for case in QUICK if hasattr(case.at(Fraction(1)), "release")], ids=str)
+def test_many_draws_at_once_follow_the_exact_law(case: Case) -> None:
+    """Of the likeliest outcomes, as often as they should come; a correct draw fails once in 10^9 runs."""
+    mechanism, value, size = case.at(Fraction(1)), case.values[-1], 4_000
+    draw = drawing.at_once(case, mechanism)
+    assert draw is not None
+    outputs = draw(value, size, SeededEntropy(str(case)))
+    assert len(outputs) == size
+    law = case.law(mechanism, value)
+    names = drawing.key_names(case)
+    counts: dict[object, int] = {}
+    for row in outputs.tolist():
+        outcome = drawing.as_listed(mechanism, row, names)
+        counts[outcome] = counts.get(outcome, 0) + 1
+    for outcome in sorted(law, key=lambda o: float(law[o].mid()))[-3:]:
+        chance = float(law[outcome].mid())
+        assert abs(counts.get(outcome, 0) - size * chance) < 6.2 * (size * chance * (1 - chance)) ** 0.5 + 1
+
+
+def test_the_draws_of_the_check_are_not_seeded() -> None:
+    case = only("Laplace")
+    draw = drawing.at_once(case, case.at(Fraction(1)))
+    assert draw is not None
+    first, second = (draw(0, 200, system_entropy()) for _ in range(2))
+    assert not np.array_equal(first, second)

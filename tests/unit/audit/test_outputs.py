@@ -1,0 +1,63 @@
+"""Outputs of any kind are told apart as a reader would, and put in order where they are numbers."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalenius.audit.outputs import NOT_A_NUMBER, frozen, gathered
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (None, 0),
+        (True, 1),
+        ("1", 1),
+        (math.nan, 0.0),
+        ((1, 2), (2, 1)),
+        ({"a": 1}, {"a": 2}),
+        ({"a": 1}, {"b": 1}),
+        ([1, None], [1, 0]),
+        (b"a", "a"),
+        ({1, 2}, {1, 3}),
+        (-math.inf, math.inf),
+    ],
+)
+def test_outputs_that_differ_are_told_apart(one: Any, other: Any) -> None:
+    outputs = gathered([one, one], [other, other])
+    assert len(outputs) == 2
+    assert outputs.places.tolist() in ([[0, 0], [1, 1]], [[1, 1], [0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(math.nan, math.nan), ({"a": 1, "b": 2}, {"b": 2, "a": 1}), ([1, 2], (1, 2)), (np.int64(3), 3), ({1, 2}, {2, 1})],
+)
+def test_outputs_that_look_the_same_are_one(one: Any, other: Any) -> None:
+    assert frozen(one) == frozen(other)
+    assert len(gathered([one, None], [other, None])) == 2
+
+
+def test_numbers_among_other_entries_keep_their_order() -> None:
+    outputs = gathered([(3, "x"), (None, "x")], [(Decimal("-1.5"), "y"), (10**30, "x")])
+    ranks = {outputs.named(place): outputs.ranks[place, 0] for place in range(len(outputs))}
+    assert ranks["(None, 'x')"] == NOT_A_NUMBER
+    assert ranks["(Decimal('-1.5'), 'y')"] < ranks["(3, 'x')"] < ranks[f"({10**30}, 'x')"]
+
+
+def test_arrays_and_lists_of_the_same_numbers_are_the_same() -> None:
+    array = gathered(np.array([[1, 2], [3, 4]]), np.array([[1, 2], [5, 6]]))
+    mixed = gathered([(1, 2), (3, 4)], [(1, 2), (5, 6)])
+    assert np.array_equal(array.places, mixed.places)
+    assert np.array_equal(array.ranks, mixed.ranks)
+
+
+def test_the_order_of_outcomes_does_not_depend_on_when_they_came() -> None:
+    there = gathered(["b", "a"], ["c", None])
+    back = gathered([None, "c"], ["a", "b"])
+    assert [there.named(place) for place in range(4)] == [back.named(place) for place in range(4)]

@@ -1,0 +1,291 @@
+"""Replaying finds every way in which one unit shows past the noise, and nothing in what is private."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from checks import SeededEntropy
+from dalenius.accounting.allowance import Allowance
+from dalenius.accounting.amounts import Amount, price
+from dalenius.accounting.composition import repeated
+from dalenius.audit.replay.replaying import Finding, Replayed, replay
+from dalenius.mechanisms.door import Mechanism, measure
+from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.mechanisms.grouped_choice import GroupedChoice
+from dalenius.mechanisms.histogram import Histogram
+from dalenius.mechanisms.key_selection import KeyCounts
+from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.noisy_max import NoisyMax
+from dalenius.mechanisms.numeric_sparse import NumericSparse
+from dalenius.mechanisms.prefix import PrefixSearch
+from dalenius.mechanisms.randomized_response import RandomizedResponse
+from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
+from dalenius.mechanisms.thresholding import ThresholdedCounts
+from dalenius.mechanisms.top_k import TopK
+from dalenius.privacy.exact import Exact
+from dalenius.privacy.losses import ZCDP, ApproximateDP, PureDP
+from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
+from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.randomness.entropy import Entropy, fresh_entropy
+
+PEOPLE = AddRemove()
+FIRST, SECOND = [3, 1, 4, 1, 5, 9, 2, 6], [3, 1, 4, 1, 5, 9, 2, 6, 5]
+LAPLACE = DiscreteLaplace.calibrated(sensitivity=1, epsilon=1, neighbours=PEOPLE)
+COUNTS = Histogram(tuple(range(10)))
+
+
+def plenty(neighbours: Neighbours = PEOPLE) -> Allowance:
+    return Allowance(Amount(divergence=10**18, delta=10**18, order=Fraction(8)), neighbours=neighbours)
+
+
+def sealed(value: Any, sensitivity: Any = 1, neighbours: Neighbours = PEOPLE) -> Exact[Any]:
+    return Exact(value, sensitivity=sensitivity, neighbours=neighbours)
+
+
+def released(mechanism: Mechanism[Any, Any], value: Any, sensitivity: Any = 1, entropy: Entropy | None = None) -> Any:
+    exact = sealed(value, sensitivity, mechanism.neighbours)
+    return measure(mechanism, exact, plenty(mechanism.neighbours), entropy or fresh_entropy())
+
+
+def counts(rows: list[int]) -> list[int]:
+    return COUNTS.counts(rows)
+
+
+def on_counts(mechanism: Mechanism[Any, Any]) -> Callable[[list[int]], Any]:
+    return lambda rows: released(mechanism, counts(rows), COUNTS.sensitivity(PEOPLE))
+
+
+def of(run: Callable[[list[int]], Any], **how: Any) -> Replayed:
+    return replay(run, FIRST, SECOND, **how)
+
+
+def kinds(found: Replayed) -> list[str]:
+    return [finding.kind for finding in found.findings]
+
+
+# ---- what is private passes
+
+
+def stream(mechanism: Any) -> Callable[[list[int]], Any]:
+    """Questions to a running sparse vector, which go on by its answers."""
+
+    def run(rows: list[int]) -> list[Any]:
+        session, answers = mechanism.start(plenty(), fresh_entropy()), []
+        for place in range(40):
+            if session.finished:
+                break
+            size = sum(row > place % 10 + len(answers) % 3 for row in rows)
+            answers.append(session.ask(sealed(size), threshold=4))
+        return answers
+
+    return run
+
+
+def adaptive(rows: list[int]) -> list[int]:
+    """As many measurements as the noisy answers ask for."""
+    answers = [released(LAPLACE, len(rows))]
+    while len(answers) < 30 and answers[-1] % 3:
+        answers.append(released(LAPLACE, sum(row > answers[-1] for row in rows)))
+    return answers
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda rows: released(LAPLACE, len(rows)),
+        on_counts(DiscreteGaussian.calibrated(sensitivity=1, rho=1, neighbours=PEOPLE)),
+        on_counts(NoisyMax.calibrated(sensitivity=COUNTS.sensitivity(PEOPLE), epsilon=1, neighbours=PEOPLE)),
+        on_counts(TopK.calibrated(k=3, sensitivity=COUNTS.sensitivity(PEOPLE), epsilon=1, neighbours=PEOPLE)),
+        stream(AboveThreshold.calibrated(sensitivity=1, epsilon=1, neighbours=PEOPLE)),
+        stream(Sparse.calibrated(sensitivity=1, epsilon=1, cutoff=4, neighbours=PEOPLE)),
+        stream(NumericSparse.calibrated(sensitivity=1, epsilon=1, cutoff=4, neighbours=PEOPLE)),
+        adaptive,
+    ],
+    ids=["count", "counts", "noisy max", "top-k", "above threshold", "sparse", "numeric sparse", "adaptive"],
+)
+def test_what_is_private_passes_however_it_goes_by_its_answers(run: Callable[[list[int]], Any]) -> None:
+    for _ in range(10):
+        found = of(run)
+        assert found.findings == ()
+        assert found.error is None
+
+
+def test_a_session_is_paid_once_however_many_questions_it_gets() -> None:
+    mechanism = Sparse.calibrated(sensitivity=1, epsilon=1, cutoff=4, neighbours=PEOPLE)
+    found = of(stream(mechanism), charged=mechanism.loss(sensitivity=1))
+    assert len(found.calls) > 1
+    assert found.passed
+
+
+def test_two_sessions_are_paid_twice() -> None:
+    mechanism = AboveThreshold.calibrated(sensitivity=1, epsilon=1, neighbours=PEOPLE)
+    twice = lambda rows: [stream(mechanism)(rows), stream(mechanism)(rows)]  # noqa: E731
+    assert kinds(of(twice, charged=PureDP(Fraction(1)))) == ["charge"]
+    assert of(twice, charged=PureDP(Fraction(2))).passed
+
+
+# ---- what is not is found
+
+
+def leaky(rows: list[int]) -> tuple[int, bool]:
+    return released(LAPLACE, len(rows)), len(rows) > 8
+
+
+def counted_calls(rows: list[int]) -> list[int]:
+    return [released(LAPLACE, 1) for _ in rows]
+
+
+def scaled_by_data(rows: list[int]) -> int:
+    return released(DiscreteLaplace(Fraction(len(rows)), PEOPLE), len(rows))
+
+
+def bounded_by_data(rows: list[int]) -> int:
+    """A sum whose declared sensitivity is the largest value in the data."""
+    return released(LAPLACE, sum(rows), max(*rows, len(rows)) + len(rows))
+
+
+def chosen_by_data(rows: list[int]) -> int:
+    gaussian = DiscreteGaussian.calibrated(sensitivity=1, rho=1, neighbours=PEOPLE)
+    return released(LAPLACE if len(rows) % 2 else gaussian, len(rows))
+
+
+def unbounded(rows: list[int]) -> int:
+    return released(LAPLACE, sum(rows))
+
+
+def failing(rows: list[int]) -> int:
+    if len(rows) > 8:
+        raise ValueError("too many")
+    return released(LAPLACE, len(rows))
+
+
+def failing_late(rows: list[int]) -> int:
+    noisy = released(LAPLACE, len(rows))
+    return noisy // (9 - len(rows))
+
+
+def talkative(rows: list[int]) -> int:
+    raise ValueError(f"the largest of {len(rows)} rows is too large")
+
+
+def reusing(rows: list[int]) -> list[int]:
+    return [released(LAPLACE, counts(rows)[place], entropy=SeededEntropy(7)) for place in range(2)]
+
+
+def seeded(rows: list[int]) -> int:
+    return released(LAPLACE, len(rows), entropy=SeededEntropy(7))
+
+
+def not_a_number(rows: list[int]) -> int:
+    return released(LAPLACE, float("nan") if len(rows) > 8 else 8)
+
+
+def reshaped(rows: list[int]) -> list[int]:
+    """The list of keys comes from the data."""
+    found = [rows.count(value) for value in {*rows, len(rows)}]
+    return released(LAPLACE, found, Sensitivity(l1=1))
+
+
+@pytest.mark.parametrize(
+    ("run", "kind"),
+    [
+        (leaky, "leak"),
+        (counted_calls, "calls"),
+        (chosen_by_data, "calls"),
+        (scaled_by_data, "parameters"),
+        (bounded_by_data, "parameters"),
+        (unbounded, "sensitivity"),
+        (not_a_number, "sensitivity"),
+        (reshaped, "sensitivity"),
+        (failing, "error"),
+        (failing_late, "error"),
+        (talkative, "error"),
+        (reusing, "noise"),
+        (seeded, "noise"),
+    ],
+)
+def test_what_shows_past_the_noise_is_found(run: Callable[[list[int]], Any], kind: str) -> None:
+    assert kind in kinds(of(run))
+
+
+def test_a_sensitivity_that_is_too_small_is_told_with_how_far_the_value_moved() -> None:
+    (finding,) = [finding for finding in of(unbounded).findings if finding.norm == "l1"]
+    assert finding == Finding("sensitivity", finding.said, 0, "l1", 5, 1)
+    assert finding.said == "call 0 (DiscreteLaplace) moved by 5 in l1, declared 1"
+
+
+@pytest.mark.parametrize(
+    "charged",
+    [PureDP(Fraction(19, 10)), ApproximateDP(Fraction(19, 10), 0), ZCDP(Fraction(1, 10)), price(PureDP(1), order=None)],
+)
+def test_calls_that_cost_more_than_was_charged_are_found(charged: Any) -> None:
+    assert kinds(of(lambda rows: [released(LAPLACE, len(rows)) for _ in range(2)], charged=charged)) == ["charge"]
+
+
+@pytest.mark.parametrize(
+    "charged",
+    [
+        PureDP(Fraction(2)),
+        ApproximateDP(Fraction(2), 0),
+        ApproximateDP(Fraction(2), Fraction(1, 10**6)),
+        repeated(LAPLACE.loss(sensitivity=1), 2),
+        price(PureDP(2), order=None),
+        [price(repeated(LAPLACE.loss(sensitivity=1), 2), order=Fraction(order)) for order in (2, 16)],
+    ],
+)
+def test_calls_that_cost_what_was_charged_pass(charged: Any) -> None:
+    assert of(lambda rows: [released(LAPLACE, len(rows)) for _ in range(2)], charged=charged).passed
+
+
+def test_gaussian_noise_is_not_covered_by_a_pure_charge() -> None:
+    gaussian = DiscreteGaussian.calibrated(sensitivity=1, rho=1, neighbours=PEOPLE)
+    assert kinds(of(lambda rows: released(gaussian, len(rows)), charged=PureDP(100))) == ["charge"]
+
+
+def test_an_interrupt_stays_one() -> None:
+    def interrupted(rows: list[int]) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        of(interrupted)
+
+
+# ---- values of mechanisms
+
+
+def test_answers_to_randomized_response_count_one_each() -> None:
+    mechanism = RandomizedResponse(Fraction(1), Replace(), choices=9)
+    one = Sensitivity(l1=1)
+    run = lambda answers: released(mechanism, answers, one)  # noqa: E731
+    assert replay(run, [1, 2, 3], [1, 8, 3]).passed
+    assert kinds(replay(run, [1, 2, 3], [2, 8, 3])) == ["sensitivity"] * 2  # in l1 and l2
+    assert "sensitivity" in kinds(replay(run, [1, 2, 3], [1, 2, 3, 4]))
+
+
+def test_keys_are_compared_as_keys() -> None:
+    noise = DiscreteLaplace.calibrated(sensitivity=1, epsilon=1, neighbours=PEOPLE)
+    one = Sensitivity.sparse(coordinates=1, each=1, monotone=True)
+    mechanism = ThresholdedCounts.calibrated(noise=noise, delta=Fraction(1, 100), sensitivity=one)
+    run = lambda keys: released(mechanism, KeyCounts([(key,) for key in keys], np.array([*keys.values()])), one)  # noqa: E731
+    assert replay(run, {"a": 5, "b": 1}, {"b": 1, "a": 5, "c": 1}).passed
+    assert "sensitivity" in kinds(replay(run, {"a": 5, "b": 1}, {"a": 4, "c": 1}))
+
+
+def test_a_choice_in_each_group_may_change_in_few_groups_only() -> None:
+    narrow = Sensitivity(l1=10, linf=1, monotone=True)
+    mechanism = GroupedChoice(groups=1, rate=Fraction(1), neighbours=PEOPLE)
+    run = lambda table: released(mechanism, np.array(table), narrow)  # noqa: E731
+    assert replay(run, [[1, 2], [3, 4]], [[2, 3], [3, 4]]).passed
+    assert [finding.norm for finding in replay(run, [[1, 2], [3, 4]], [[2, 2], [3, 5]]).findings] == ["groups"]
+
+
+def test_names_are_compared_by_their_counts() -> None:
+    mechanism = PrefixSearch(alphabet="ab", length=2, rate=Fraction(1), neighbours=PEOPLE)
+    run = lambda names: released(mechanism, names, Sensitivity(l1=1))  # noqa: E731
+    assert replay(run, {"a": 5}, {"a": 5, "b": 1}).passed
+    assert "sensitivity" in kinds(replay(run, {"a": 5}, {"a": 4, "b": 1}))
