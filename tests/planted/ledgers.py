@@ -63,7 +63,7 @@ def looking_first() -> Iterator[None]:
             left = self.left(charge.account)
             if not charge.amount <= left:
                 raise BudgetExceeded(account="", asked=charge.amount, left=left, said="")
-        time.sleep(0.02)
+        time.sleep(0.3)
         return reserve(self, charges, **about)
 
     with patch.object(Ledger, "reserve", looked), patch.object(Balances, "require", lambda *given, **named: None):

@@ -76,10 +76,9 @@ def measure(mechanism: Mechanism[Value, Output], exact: Exact[Value], allowance:
 
 def _released(mechanism: Mechanism[Value, Output], exact: Exact[Value], entropy: Entropy) -> Output:
     try:
-        value = unseal(exact)
         if _witnesses:
-            return _witnesses[-1].released(mechanism, exact, value, entropy)  # type: ignore[no-any-return]
-        return mechanism.release(value, entropy)
+            return _witnesses[-1].released(mechanism, exact, unseal(exact), entropy)  # type: ignore[no-any-return]
+        return mechanism.release(unseal(exact), entropy)
     except FunctionFailed:
         raise
     except Exception:  # noqa: S110 - see below

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
 
@@ -20,7 +21,7 @@ from dalenius.query.plan.relations import Bound, Project, Scan
 from dalenius.query.tables import Most, Protection, Table, UnitColumn
 from dalenius.query.types import Int, Text
 from loaded import results
-from spark_servers import cluster, connect, folder, free_port
+from spark_servers import cluster, connect, folder
 
 PROTECTION = Protection("people", UnitColumn("person"), AddRemove(), Most(rows=2, groups=1))
 ENDLESS = "SELECT count(*) AS n FROM range(1000000000000) a WHERE sha2(CAST(id AS STRING), 256) = 'x'"
@@ -89,5 +90,5 @@ def test_a_session_that_is_gone_answers_no_more(engine: SparkEngine) -> None:
 
 def test_a_server_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "_PATIENCE", 1.0)
-    with pytest.raises(TimeoutError):
-        SparkEngine(f"sc://127.0.0.1:{free_port()}")
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(TimeoutError):
+        SparkEngine(f"sc://127.0.0.1:{silent.getsockname()[1]}")

@@ -179,10 +179,11 @@ def test_texts_that_are_not_valid_and_texts_with_a_collation_are_read_by_their_b
     )
     found = codes_of(engine, str(tmp_path / "bad"), {"id": ("id", Int(0, 9)), "x": ("x", Text())})
     assert dict(zip(found["id"], found["x"], strict=True)) == {0: None, 1: "a", 2: None, 3: None}
+    session().sql("CREATE DATABASE IF NOT EXISTS other")
     session().sql("SELECT 'A' COLLATE UNICODE_CI AS x UNION ALL SELECT 'a' COLLATE UNICODE_CI").write.mode(
         "overwrite"
-    ).option("path", str(tmp_path / "folded")).saveAsTable("folded")
-    engine.hold([Table("folded", (("x", Text()),), place=Place("spark", "default.folded"))])
+    ).option("path", str(tmp_path / "folded")).saveAsTable("other.folded")
+    engine.hold([Table("folded", (("x", Text()),), place=Place("spark", "other.folded"))])
     sql = engine.dialect.scan(Scan(Table("folded", (("x", Text()),)), "r")).sql
     distinct = engine.fetched(f"SELECT DISTINCT `r.x` AS x FROM ({sql}) q", 300, None)
     assert sorted(distinct.column("x").to_pylist()) == ["A", "a"]

@@ -6,6 +6,7 @@ it too. pyspark is loaded when the first session is opened.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import threading
 import warnings
@@ -67,7 +68,17 @@ _PATIENCE = 30.0
 
 def own_session(address: Any) -> Any:
     """A session for an address or an existing session, with `SETTINGS`, apart from all others."""
-    session = _connected(address) if isinstance(address, str) else _beside(address)
+    if isinstance(address, str) and address.startswith(_CONNECT):
+        session = _connected(address)
+        try:
+            return _within(_PATIENCE, lambda: _set(session))
+        except BaseException:
+            _forget(session)
+            raise
+    return _set(_connected(address) if isinstance(address, str) else _beside(address))
+
+
+def _set(session: Any) -> Any:
     with warnings.catch_warnings(action="ignore"):  # some are for older servers, and newer ones remark upon them
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
@@ -83,7 +94,7 @@ def is_ours_still(session: Any) -> bool:
     """Whether a session is there and has our settings: a server ends those that are idle, and forgets all when it
     starts anew."""
     try:
-        return bool(session.conf.get(_OURS) == SETTINGS[_OURS])
+        return bool(_within(_PATIENCE, lambda: session.conf.get(_OURS)) == SETTINGS[_OURS])
     except Exception:
         return False
 
@@ -92,12 +103,19 @@ def end(session: Any) -> None:
     """Let go of a session of our own; a classic one goes with the application."""
     if not is_classic(session):
         with contextlib.suppress(Exception):
-            session.stop()
+            _within(_PATIENCE, session.stop)
+        _forget(session)
+
+
+def _forget(session: Any) -> None:
+    """Let the process end without another word to a server that may be gone: its client would try for minutes."""
+    with contextlib.suppress(Exception):
+        atexit.unregister(session.client._on_exit)
 
 
 def _connected(address: str) -> Any:
     if address.startswith(_CONNECT):
-        return _within(_PATIENCE, lambda: _module("pyspark.sql.connect.session").SparkSession(address))
+        return _module("pyspark.sql.connect.session").SparkSession(address)
     sessions = _module("pyspark.sql").SparkSession
     if address == "spark":
         return _beside(sessions.getActiveSession() or _started(sessions.builder))
@@ -126,7 +144,7 @@ def _within(seconds: float, work: Callable[[], Any]) -> Any:
     thread.join(seconds)
     if errors:
         raise errors[0]
-    if not found:
+    if thread.is_alive():
         raise TimeoutError("the server did not answer in time")
     return found[0]
 
