@@ -30,6 +30,7 @@ from dalenius.query.plan.passes import DistinctValues, Values
 from dalenius.query.plan.relations import Bound, Distinct, Group, Join, Scan, Union, UnitFilter
 from dalenius.query.pricing import measurements
 from loaded import duckdb_of, duckdb_with, quick_results
+from planted.plans import across_units, groups_across_units, loose_join
 
 PLANS = 150
 
@@ -136,35 +137,17 @@ def test_different_values_without_a_bound_are_noticed() -> None:
 
 
 def test_distinct_across_units_is_noticed() -> None:
-    def across(relation: Distinct, right: Any) -> Rows:
-        found = right(relation)
-        names = columns(relation)
-        sql = f"SELECT DISTINCT ON ({names}) {OWNER}, {names} FROM ({found.sql}) ORDER BY {OWNER} DESC"
-        return Rows(sql, found.coded)
-
-    with spelling(relations.rows, Distinct, across):
+    with spelling(relations.rows, Distinct, across_units):
         assert caught(having("Distinct"), places=range(6))
 
 
 def test_groups_across_units_are_noticed() -> None:
-    def across(relation: Group, right: Any) -> Rows:
-        found = right(relation)
-        keys = ", ".join(DUCKDB.quote(name) for name, _ in relation.keys)
-        totals = ", ".join(f"max({DUCKDB.quote(name)}) AS {DUCKDB.quote(name)}" for name, _ in relation.totals)
-        select = ", ".join(part for part in (f"max({OWNER}) AS {OWNER}", keys, totals) if part)
-        grouping = f"GROUP BY {keys}" if keys else "HAVING count(*) > 0"
-        return Rows(f"SELECT {select} FROM ({found.sql}) {grouping}", found.coded)
-
-    with spelling(relations.rows, Group, across):
+    with spelling(relations.rows, Group, groups_across_units):
         assert caught(having("Group"), places=range(6))
 
 
 def test_a_join_without_equal_units_is_noticed() -> None:
-    def loose(relation: Join, right: Any) -> Rows:
-        found = right(relation)
-        return Rows(found.sql.replace(f"l.{OWNER} = r.{OWNER}", "true"), found.coded)
-
-    with spelling(relations.rows, Join, loose):
+    with spelling(relations.rows, Join, loose_join):
         assert caught(having("private join"))
 
 

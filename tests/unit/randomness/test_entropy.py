@@ -21,27 +21,11 @@ from dalenius import randomness
 from dalenius.errors import InvalidParameter, NotCopyable
 from dalenius.randomness import entropy as module
 from dalenius.randomness.entropy import Entropy, _StreamCipher, system_entropy
+from planted.mechanisms import ForgetsForks, ForgetsThreads
 
 DRAWS = 1000
 SOURCE = Path(module.__file__).parent
 FORK = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # threads of the test runner, not ours
-
-
-class ForgetsForks(_StreamCipher):
-    """Planted: the pool survives a fork."""
-
-    def word(self) -> int:
-        return self._pool.pop() if self._pool else self._refill()
-
-
-class ForgetsThreads(_StreamCipher):
-    """Planted: reads a word and removes it in two steps."""
-
-    def word(self) -> int:
-        word = self._pool[-1] if self._pool else self._refill()
-        threading.Event().wait(1e-6)
-        del self._pool[-1:]
-        return word
 
 
 def many_words(source: Entropy) -> list[int]:
