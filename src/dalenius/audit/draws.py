@@ -1,8 +1,9 @@
 """Many outputs of one mechanism on one value: all at once where its own code can do so, otherwise one by one.
 
 Numbers are released as one array. Keys are released as one long list, in which every sample has keys of its own: keys
-are decided one by one from their own counts, so the samples are independent. Selections that add noise to every score
-and look for the largest draw the noise of all samples at once, by the function that their release calls.
+are decided one by one from their own counts, so the samples are independent. Selections draw the noise, the coins or
+the choices of all samples at once, by the function that their release calls; where one choice depends on those before
+it, the samples that chose alike so far choose together.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.audit.choices import choices, chosen
 from dalenius.audit.outputs import frozen
 from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.gaussian import DiscreteGaussian
@@ -56,7 +58,7 @@ def at_once(case: Case, mechanism: Any) -> Callable[[Any, int, Entropy], Numbers
         return partial(_lists, mechanism)
     if isinstance(mechanism, _KEYS):
         return partial(_keys, mechanism, key_names(case))
-    return None
+    return choices(mechanism, key_names(case))
 
 
 def key_names(case: Case) -> list[Key]:
@@ -70,7 +72,7 @@ def as_listed(mechanism: Any, row: Any, names: Sequence[Key]) -> Any:
         shown = [(name, number) for name, number in zip(names, row, strict=True) if number != _ABSENT]
         counted = isinstance(mechanism, ThresholdedCounts | CountedKeys)
         return tuple(shown) if counted else tuple(name for name, _ in shown)
-    return tuple(row) if isinstance(row, list) else row
+    return chosen(mechanism, row, names) if isinstance(row, list) else row
 
 
 def drawn(case: Case, epsilon: Fraction, value: Any, size: int, workers: int = 1) -> Sequence[Any] | Numbers:

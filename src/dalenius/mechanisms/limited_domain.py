@@ -131,7 +131,7 @@ class LimitedTopK:
 
     def release(self, value: KeyCounts, entropy: Entropy) -> tuple[Key, ...]:
         """The keys in the order of choice: k of them, or fewer if the end came first."""
-        keys, scores = self._candidates(value)
+        keys, scores = self.candidates(value)
         left = np.arange(len(scores))
         chosen: list[Key] = []
         choice = ExponentialMechanism(rate=self.rate, neighbours=self.neighbours)
@@ -145,7 +145,7 @@ class LimitedTopK:
 
     def probabilities(self, value: KeyCounts) -> dict[tuple[Key, ...], arb]:
         """The exact law of the list, as enclosures; for a few keys."""
-        keys, scores = self._candidates(value)
+        keys, scores = self.candidates(value)
         law: dict[tuple[Key, ...], arb] = {}
         with precise():
             self._follow(keys, [int(score) for score in scores], (), arb(1), law)
@@ -168,7 +168,7 @@ class LimitedTopK:
         keys in reach and the end; so a key is missed for certain only near the end's score."""
         return union_shortfall(Fraction((self.reach + 1) * self.k), rate=self.rate, beta=beta)
 
-    def _candidates(self, value: KeyCounts) -> tuple[list[Key], NDArray[Any]]:
+    def candidates(self, value: KeyCounts) -> tuple[list[Key], NDArray[Any]]:
         """The keys in reach, and their scores with that of the end as the last one."""
         keys, counts = value.in_order()
         ranked = np.argsort(-counts, kind="stable")  # of equal counts, the first key is ahead

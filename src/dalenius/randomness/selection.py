@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from flint import arb
@@ -23,7 +23,7 @@ from dalenius.errors import UnusableValue
 from dalenius.privacy.numbers import Number, not_negative, positive
 from dalenius.privacy.reals import ball, precise
 from dalenius.randomness.entropy import Entropy
-from dalenius.randomness.exact import is_below
+from dalenius.randomness.exact import is_below, uniform_below
 from dalenius.randomness.integers import integer_array
 
 Scores: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]
@@ -35,8 +35,24 @@ _MARGIN = 2.0**-28  # > 2^-30 (the gap's ignored bits) + 2^-49 (five table entri
 _COIN_BITS = 53
 
 
-def exponential_weights(scores: Scores, rate: Number, entropy: Entropy, base: Sequence[Number] | None = None) -> int:
-    """An index i with probability exactly proportional to base[i] * exp(rate * scores[i]); base is 1 if not given.
+@overload
+def exponential_weights(
+    scores: Scores, rate: Number, entropy: Entropy, base: Sequence[Number] | None = None, size: None = None
+) -> int: ...
+@overload
+def exponential_weights(
+    scores: Scores, rate: Number, entropy: Entropy, base: Sequence[Number] | None = None, *, size: int
+) -> NDArray[np.int64]: ...
+def exponential_weights(
+    scores: Scores,
+    rate: Number,
+    entropy: Entropy,
+    base: Sequence[Number] | None = None,
+    size: int | None = None,
+) -> int | NDArray[np.int64]:
+    """An index i with probability exactly proportional to base[i] * exp(rate * scores[i]), once or `size` times over.
+
+    The base is 1 where none is given.
 
     Proof: a round draws a point of [0, total) uniformly, where the masses that make up the total are not below the
     scaled weights, and keeps the candidate if the point's depth in the candidate's mass is below its exact weight. So
@@ -47,9 +63,11 @@ def exponential_weights(scores: Scores, rate: Number, entropy: Entropy, base: Se
     """
     values, speed = integer_scores(scores), positive(rate=rate)
     if base is not None:
-        return _with_base(values, speed, base, entropy)
-    gaps = _gaps(values, values.max())
-    return _choose(_estimates(gaps, speed), partial(_weight, gaps, speed), entropy)
+        masses, kept = _with_base(values, speed, base)
+    else:
+        gaps, kept = _gaps(values, values.max()), np.arange(len(values))
+        masses = _Masses(_estimates(gaps, speed), partial(_weight, gaps, speed))
+    return int(kept[masses.choose(entropy)]) if size is None else kept[masses.choices(size, entropy)]
 
 
 def exponential_runs(scores: Scores, lengths: NDArray[Any], rate: Number, entropy: Entropy) -> int:
@@ -71,9 +89,9 @@ def exponential_runs(scores: Scores, lengths: NDArray[Any], rate: Number, entrop
         factors = np.array([float((log - logs[anchor]).exp().upper()) for log in logs])
     estimates = _estimates(_gaps(values, tops[labels]), speed) * factors[labels] * parts
     size, top = sizes[anchor], int(tops[anchor])
-    return _choose(
-        estimates, lambda i: ball(int(lengths[i]) / size) * ball(speed * (int(values[i]) - top)).exp(), entropy
-    )
+    return _Masses(
+        estimates, lambda i: ball(int(lengths[i]) / size) * ball(speed * (int(values[i]) - top)).exp()
+    ).choose(entropy)
 
 
 def exponential_coins(scores: Scores, rate: Number, entropy: Entropy) -> NDArray[np.bool_]:
@@ -148,21 +166,42 @@ def _estimates(gaps: NDArray[Any], rate: Fraction) -> Estimates:
     return result
 
 
-def _choose(estimates: Estimates, weight: Callable[[int], arb], entropy: Entropy) -> int:
-    """An index with probability exactly proportional to `weight`, which is at most `estimates` and their margin."""
-    bits = 61 - len(estimates).bit_length()  # so that the total fits into 63
-    masses = (estimates * (2.0**bits * (1 + _MARGIN))).astype(np.uint64) + np.uint64(1)
-    edges = np.cumsum(masses, dtype=np.uint64)
-    while True:
-        point = entropy.below(int(edges[-1]))
-        index = int(np.searchsorted(edges, np.uint64(point), side="right"))
-        depth = point - int(edges[index] - masses[index])
-        if is_below(depth, bits, partial(weight, index), entropy):
-            return index
+class _Masses:
+    """Candidates of exact weight `weight`, which is at most `estimates` and their margin, side by side on a line."""
+
+    def __init__(self, estimates: Estimates, weight: Callable[[int], arb]) -> None:
+        self._weight = weight
+        self._bits = 61 - len(estimates).bit_length()  # so that the total fits into 63
+        scaled = estimates * 2.0**self._bits
+        self._sure = scaled * (1 - _MARGIN)
+        self._masses = (scaled * (1 + _MARGIN)).astype(np.uint64) + np.uint64(1)
+        self._edges = np.cumsum(self._masses, dtype=np.uint64)
+
+    def choose(self, entropy: Entropy) -> int:
+        """An index with probability exactly proportional to the weights."""
+        while True:
+            point = entropy.below(int(self._edges[-1]))
+            index = int(np.searchsorted(self._edges, np.uint64(point), side="right"))
+            depth = point - int(self._edges[index] - self._masses[index])
+            if self._is_below(depth, index, entropy):
+                return index
+
+    def choices(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """As `choose`, many times over."""
+        points = uniform_below(int(self._edges[-1]), size, entropy=entropy).astype(np.uint64)
+        chosen = np.searchsorted(self._edges, points, side="right")
+        depths = points - (self._edges - self._masses)[chosen]
+        for place in np.flatnonzero(depths + np.uint64(1) > self._sure[chosen]).tolist():
+            if not self._is_below(int(depths[place]), int(chosen[place]), entropy):
+                chosen[place] = self.choose(entropy)
+        return chosen
+
+    def _is_below(self, depth: int, index: int, entropy: Entropy) -> bool:
+        return is_below(depth, self._bits, partial(self._weight, index), entropy)
 
 
-def _with_base(values: NDArray[Any], rate: Fraction, base: Sequence[Number], entropy: Entropy) -> int:
-    """As `_choose`, with all weights relative to the heaviest one; candidates of base 0 take no part."""
+def _with_base(values: NDArray[Any], rate: Fraction, base: Sequence[Number]) -> tuple[_Masses, NDArray[np.int64]]:
+    """Weights relative to the heaviest one, and whose they are: candidates of base 0 take no part."""
     shares = [not_negative(base=share) for share in base]
     kept = [index for index, share in enumerate(shares) if share]
     if len(shares) != len(values) or not kept:
@@ -181,7 +220,7 @@ def _with_base(values: NDArray[Any], rate: Fraction, base: Sequence[Number], ent
     with precise():
         factors = np.array([float(relative(kind, int(top)).upper()) for kind, top in enumerate(tops)])
     estimates = _estimates(_gaps(scores, tops[labels]), rate) * factors[labels]
-    return kept[_choose(estimates, lambda i: relative(int(labels[i]), int(scores[i])), entropy)]
+    return _Masses(estimates, lambda i: relative(int(labels[i]), int(scores[i]))), np.array(kept)
 
 
 def _heaviest(kinds: list[Fraction], tops: list[int], rate: Fraction) -> int:

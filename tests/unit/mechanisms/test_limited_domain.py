@@ -35,8 +35,8 @@ def limited(relation: Neighbours = ADD, **parameters: object) -> LimitedTopK:
 
 def common_law(mechanism: LimitedTopK, value: KeyCounts, other: KeyCounts) -> dict[tuple[Key, ...], arb]:
     """The law of choosing among the keys that are in reach for both values."""
-    keys, scores = mechanism._candidates(value)
-    shared = set(mechanism._candidates(other)[0])
+    keys, scores = mechanism.candidates(value)
+    shared = set(mechanism.candidates(other)[0])
     places = [place for place, key in enumerate(keys) if key in shared]
     law: dict[tuple[Key, ...], arb] = {}
     kept = [int(scores[place]) for place in [*places, len(keys)]]

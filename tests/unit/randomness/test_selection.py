@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from checks import SeededEntropy
 from dalenius.errors import InvalidParameter, UnusableValue
+from dalenius.mechanisms.exponential import ExponentialMechanism
+from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.reals import ball, lower, precise, upper
 from dalenius.randomness import selection
 from dalenius.randomness.entropy import Entropy
@@ -63,10 +65,20 @@ def test_the_margin_notices_an_estimate_that_is_slightly_off(monkeypatch: pytest
     assert missed > 0
 
 
-def test_a_point_between_weight_and_mass_chooses_nobody() -> None:
+@pytest.mark.parametrize("size", [None, 1])
+def test_a_point_between_weight_and_mass_chooses_nobody(size: int | None) -> None:
     entropy = Scripted(sum(_masses([0, 0])) - 1, 0)  # the last point of the last mass, then the first of the first
-    assert exponential_weights([0, 0], 1, entropy) == 0
+    assert exponential_weights([0, 0], 1, entropy, size=size) == 0
     assert entropy.numbers == []
+
+
+@pytest.mark.parametrize("base", [None, [1, 0, 2, 7]])
+def test_many_choices_follow_the_law_of_one(base: list[int] | None) -> None:
+    """A correct draw fails once in 10^8 runs."""
+    law = ExponentialMechanism(rate=Fraction(1, 3), neighbours=AddRemove(), base=base).probabilities([5, 9, 4, 0])
+    counts = np.bincount(exponential_weights([5, 9, 4, 0], Fraction(1, 3), SeededEntropy("many"), base, size=40_000))
+    for count, chance in zip(counts, (float(mass.mid()) for mass in law), strict=True):
+        assert abs(count - 40_000 * chance) <= 6 * (40_000 * chance * (1 - chance)) ** 0.5
 
 
 def _masses(scores: list[int]) -> list[int]:
