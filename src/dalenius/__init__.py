@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dalenius import privacy as privacy
     from dalenius import query as query
     from dalenius import randomness as randomness
+    from dalenius import release as release
     from dalenius import verify as verify
     from dalenius.accounting.allowance import Allowance as Allowance
     from dalenius.accounting.budget import Budget as Budget
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from dalenius.query.types import Text as Text
     from dalenius.query.types import Timestamp as Timestamp
     from dalenius.randomness.entropy import system_entropy as system_entropy
+    from dalenius.release.synthetic.synthesizer import Synthesizer as Synthesizer
     from dalenius.server.client.connecting import connect as connect
 
 __version__ = "0.1.0"
@@ -117,6 +119,7 @@ __getattr__, __dir__ = names(
         "Replace": "privacy.neighbours",
         "Sensitivity": "privacy.sensitivity",
         "Sparse": "mechanisms.sparse_vector",
+        "Synthesizer": "release.synthetic.synthesizer",
         "Text": "query.types",
         "Timestamp": "query.types",
         "TopK": "mechanisms.top_k",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from dalenius.accounting.allowance import Allowance, JointAllowance
 from dalenius.accounting.amounts import Amount
@@ -19,14 +20,48 @@ from dalenius.curator.log import OwnerLog
 from dalenius.curator.requests import question_name, request_name
 from dalenius.engines.engine import Engine
 from dalenius.errors import NeighbourMismatch, WorkStopped
+from dalenius.privacy.exact import Exact
+from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours
-from dalenius.query.pricing.pricing import Priced
-from dalenius.query.pricing.releasing import Released
-from dalenius.randomness.entropy import fresh_entropy
+from dalenius.query.cells import Cells
+from dalenius.query.plan.passes import Pass
+from dalenius.query.questions import Question
+from dalenius.randomness.entropy import Entropy, fresh_entropy
 
 
 def at_once(seconds: float) -> None:
     """Store an answer as soon as it is there."""
+
+
+class Payable(Protocol):
+    """What can be paid for: passes over the data, what is charged for them, and how they become something noisy."""
+
+    @property
+    def question(self) -> Question:
+        """What is asked."""
+
+    @property
+    def terms(self) -> tuple[object, ...]:
+        """What decides the answer besides the question."""
+
+    @property
+    def charge(self) -> Mapping[str, Amount]:
+        """What each population is charged."""
+
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """What the engine runs."""
+
+    @property
+    def loss(self) -> Loss:
+        """What is lost at most."""
+
+    @property
+    def steps(self) -> tuple[Any, ...]:
+        """What is measured and how, as far as that is known before."""
+
+    def run(self, results: Sequence[Exact[Cells]], allowance: Allowance, entropy: Entropy, /) -> Any:
+        """What is released, at the expense of the allowance."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +97,9 @@ class Request:
     was answered before; `tick` is called as time goes by.
     """
 
-    priced: Priced
+    priced: Payable
     payer: Payer
-    finished: Callable[[Released, Receipt], Answer]
+    finished: Callable[[Any, Receipt], Answer]
     name: str
     key: str | None
     fresh: bool
@@ -95,9 +130,9 @@ class Door:
 
     def answer(
         self,
-        priced: Priced,
+        priced: Payable,
         payer: Payer,
-        finished: Callable[[Released, Receipt], Answer],
+        finished: Callable[[Any, Receipt], Answer],
         *,
         form: object = (),
         key: str | None = None,
@@ -114,7 +149,7 @@ class Door:
             plain("key", key, most=MOST_KEY)
         for step in priced.passes:
             self.engine.spelled(step)  # refuses what cannot run, while it costs nothing
-        request = Request(priced, payer, finished, request_name(priced, form), key, fresh, tick)
+        request = Request(priced, payer, finished, request_name(priced.question, priced.terms, form), key, fresh, tick)
         # The key first and always in this order, so that no two wait for each other.
         with (
             self.attempts.alone(None if key is None else (payer.who, key)),
@@ -179,12 +214,12 @@ class Door:
 
 
 def measured(
-    priced: Priced,
+    priced: Payable,
     engine: Engine,
     paid: Allowance,
     deadline: Deadline | None = None,
     tick: Callable[[float], object] | None = None,
-) -> Released:
+) -> Any:
     """Run the passes, and measure everything at the expense of `paid`, before the deadline."""
     ends = deadline or Deadline.after(MOST_SECONDS)
     exact = [engine.run(step, seconds=ends.left(), tick=tick) for step in priced.passes]
@@ -193,7 +228,7 @@ def measured(
     return released
 
 
-def allowance(priced: Priced, neighbours: Mapping[str, Neighbours]) -> Allowance:
+def allowance(priced: Payable, neighbours: Mapping[str, Neighbours]) -> Allowance:
     """What a price allows to draw, from every population that it was charged to."""
     parts = [Allowance(amount, neighbours=neighbours[name]) for name, amount in priced.charge.items()]
     return parts[0] if len(parts) == 1 else JointAllowance(*parts)

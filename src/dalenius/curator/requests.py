@@ -9,7 +9,6 @@ from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from dalenius.query.pricing.pricing import Priced
 from dalenius.query.questions import Question
 
 _PLAIN = (type(None), bool, int, float, str, bytes, Decimal, Fraction, dt.date, dt.datetime, dt.timedelta)
@@ -21,14 +20,14 @@ def question_name(question: Question) -> str:
     return fingerprint(question)
 
 
-def request_name(priced: Priced, form: object = ()) -> str:
-    """A name for a question at a price and in a form: equal names are answered alike.
+def request_name(question: Question, terms: tuple[object, ...], form: object = ()) -> str:
+    """A name for a question on terms and in a form: equal names are answered alike.
 
     The price enters by the mechanisms that it buys, so two ways to say the same price are one request. The versions of
     the tables enter too: after an update the question is another one, and is charged to the same people.
     Textbook: S18.6.
     """
-    return fingerprint((priced.question, priced.steps, priced.level, form))
+    return fingerprint((question, *terms, form))
 
 
 def fingerprint(value: object) -> str:

@@ -24,6 +24,7 @@ from dalenius.query.plan.relations import (
     Bound,
     Clamp,
     Distinct,
+    Few,
     Filter,
     Group,
     Join,
@@ -143,8 +144,9 @@ def _(node: Union, partition: Partition) -> Held:
 
 
 @held.register(Distinct)
+@held.register(Few)
 @held.register(Bound)
-def _(node: Distinct | Bound, partition: Partition) -> Held:
+def _(node: Distinct | Few | Bound, partition: Partition) -> Held:
     """The rows that stay were there before."""
     return held(node.child, partition)
 

@@ -197,7 +197,9 @@ class _Masses:
         return chosen
 
     def _is_below(self, depth: int, index: int, entropy: Entropy) -> bool:
-        return is_below(depth, self._bits, partial(self._weight, index), entropy)
+        """Whether a point of a mass is below its weight: nearly always surely so, by the estimate and its margin."""
+        sure = depth + 1 <= self._sure[index]
+        return bool(sure) or is_below(depth, self._bits, partial(self._weight, index), entropy)
 
 
 def _with_base(values: NDArray[Any], rate: Fraction, base: Sequence[Number]) -> tuple[_Masses, NDArray[np.int64]]:

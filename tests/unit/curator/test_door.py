@@ -52,6 +52,10 @@ class Priced:
     draws: Fraction = Fraction(1, 100)
     words: int = 1
 
+    @property
+    def terms(self) -> tuple[object, ...]:
+        return self.steps, self.level
+
     def run(self, results: list[str], allowance: Any, entropy: Any) -> int:
         allowance.draw(PureDP(self.draws))
         self.events.append(f"measured with {type(allowance).__name__}")

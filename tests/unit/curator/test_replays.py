@@ -265,7 +265,8 @@ from dalenius.curator.asking.prices import Offer
 from dalenius.curator.requests import request_name
 with clinic(data=visits(patients=2)) as db:
     for text in sys.argv[2:]:
-        print(request_name(db.sql(text)._priced(Offer(epsilon="0.2"), {"n": 2}), (True, 3)))
+        priced = db.sql(text)._priced(Offer(epsilon="0.2"), {"n": 2})
+        print(request_name(priced.question, priced.terms, (True, 3)))
 """
 QUESTIONS = [
     BY_CITY,

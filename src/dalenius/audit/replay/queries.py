@@ -45,7 +45,8 @@ def releasing(question: Priced) -> Callable[[Engine], Released]:
 
     def run(engine: Engine) -> Released:
         with allowance(question, relations) as paid:
-            return measured(question, engine, paid)
+            released: Released = measured(question, engine, paid)
+            return released
 
     return run
 

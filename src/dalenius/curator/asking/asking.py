@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dalenius.accounting.amounts import Amount
 from dalenius.accounting.shares import affordable, epsilon_of
@@ -20,6 +20,7 @@ from dalenius.curator.blocks import told
 from dalenius.curator.cards.making import card
 from dalenius.curator.catalog import Population
 from dalenius.curator.curator import Asker, balance
+from dalenius.curator.door import Payable
 from dalenius.curator.ledger.accounts import Receipt
 from dalenius.curator.names import percent
 from dalenius.curator.replays import replays, require_due
@@ -118,7 +119,10 @@ class Asked:
         weights: Weights | None = None,
     ) -> Cost:
         """What it would cost, as a loss and as a share of each population's budget."""
-        price = self._priced(Offer(epsilon, share, error, size, level), weights)
+        return self.cost_of(self._priced(Offer(epsilon, share, error, size, level), weights), epsilon=epsilon)
+
+    def cost_of(self, price: Payable, *, epsilon: Number | None = None) -> Cost:
+        """What something made of this question's rows would cost; `epsilon` is what was offered, if it was."""
         people, given = self._people(), None if epsilon is None else positive(epsilon=epsilon)
         shares = {name: people[name].rectangle.share(amount) for name, amount in price.charge.items()}
         epsilons = {name: given or epsilon_of(people[name].rectangle, part) for name, part in shares.items()}
@@ -186,37 +190,51 @@ class Asked:
         `nonnegative` shows negative counts as 0, and `digits` rounds; both work on what was released. `progress` is
         called twice a second while the engine works; only the owner is told how many rows are done.
         """
-        self._asker.curator.require_open()
-        require_due(self._asker)
         places = None if digits is None else whole(0, digits=digits)
         price = self._priced(Offer(epsilon, share, error, size, level), weights)
-        self._require_within_grant(price)
-        payer, derivation = self._asker.payer(self.question), self._derived(price)
-        draft = card(price, self.text, self._people(), payer)
+        derivation = self._derived(price)
 
-        def finished(released: Released, receipt: Receipt) -> Answer:
+        def finished(released: Released) -> Answer:
             shaped = price.answer(released, nonnegative=nonnegative, digits=places)
-            return Answer.from_shaped(
-                shaped,
-                level=price.level,
-                charge=self._listed(lambda each: each.rectangle.share(price.charge[each.name])),
-                receipt=receipt.id,
-                derivation=derivation,
-                notes=notes(price, shaped),
-                card=draft.of(receipt),
-            )
+            return Answer.from_shaped(shaped, level=price.level, derivation=derivation, notes=notes(price, shaped))
+
+        form = bool(nonnegative), places
+        return self.buy(price, finished, text=self.text, form=form, key=key, fresh=fresh, progress=progress)
+
+    def buy(
+        self,
+        price: Payable,
+        finished: Callable[[Any], Answer],
+        *,
+        text: str,
+        form: object = (),
+        key: str | None = None,
+        fresh: bool = False,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> Answer:
+        """Charge, and release something that is made of this question's rows; `finished` shows it as an answer, and
+        `text` says in the ledger what it is. Otherwise as `run`."""
+        self._asker.curator.require_open()
+        require_due(self._asker)
+        self._require_within_grant(price)
+        payer = self._asker.payer(self.question)
+        draft = card(price, text, self._people(), payer)
+
+        def received(released: Any, receipt: Receipt) -> Answer:
+            charge = self._listed(lambda each: each.rectangle.share(price.charge[each.name]))
+            return replace(finished(released), charge=charge, receipt=receipt.id, card=draft.of(receipt))
 
         tick = progress and ticking(progress, owner=self._asker.analyst is None)
-        form, door = (bool(nonnegative), places), self._asker.curator.door
         with self._asker.curator.working():
             try:
-                answer = door.answer(price, payer, finished, form=form, key=key, fresh=fresh, tick=tick)
+                door = self._asker.curator.door
+                answer = door.answer(price, payer, received, form=form, key=key, fresh=fresh, tick=tick)
                 left = self._listed(lambda each: balance(each, self._left(each), left=True).share)
                 return replace(answer, left=left)
             except BudgetExceeded as error:
                 raise error.advised(f"{self._fitting()}{self._free()}") from None
 
-    def _require_within_grant(self, price: Priced) -> None:
+    def _require_within_grant(self, price: Payable) -> None:
         """Refuse a question that costs more than this asker may spend on one."""
         most = self._asker.grant.most_epsilon
         if most is None:
@@ -274,9 +292,12 @@ class Asked:
         share = offer.share if offer.error is None else self._solved(offer, level, weights)
         return self._at(offer.epsilon, share, level, weights)
 
+    def bought(self, *, epsilon: Number | None = None, share: Number | None = None) -> dict[str, Amount]:
+        """What an epsilon or a share buys of the budget of everybody who would pay."""
+        return bought(self._people().values(), epsilon=epsilon, share=share)
+
     def _at(self, epsilon: Number | None, share: Number | None, level: Fraction, weights: Weights | None) -> Priced:
-        amounts = bought(self._people().values(), epsilon=epsilon, share=share)
-        return priced(self.question, amounts=amounts, level=level, weights=weights)
+        return priced(self.question, amounts=self.bought(epsilon=epsilon, share=share), level=level, weights=weights)
 
     def _solved(self, offer: Offer, level: Fraction, weights: Weights | None) -> Fraction:
         """The least share at which every column's expected error is within its target."""

@@ -14,7 +14,7 @@ from dalenius.accounting.conversion import known_orders, renyi_to_epsilon, to_pu
 from dalenius.accounting.shares import epsilon_of
 from dalenius.curator.cards.cards import Card, People, Source, Step
 from dalenius.curator.catalog import Population
-from dalenius.curator.door import Payer
+from dalenius.curator.door import Payable, Payer
 from dalenius.curator.names import percent
 from dalenius.privacy.group import group_privacy
 from dalenius.privacy.losses import ApproximateDP, Loss, PureDP
@@ -24,7 +24,6 @@ from dalenius.privacy.promises import statement
 from dalenius.query.expressions import Column
 from dalenius.query.plan.relations import Project
 from dalenius.query.pricing.explain import TRUST, mechanism_text, norms, theorem
-from dalenius.query.pricing.pricing import Priced
 from dalenius.query.questions import Question
 from dalenius.query.tables import EachRow, Most, Protection, Table, Via
 from dalenius.query.types import Ranged
@@ -45,7 +44,7 @@ DECLARED = (
 )
 
 
-def card(priced: Priced, asked: str, people: Mapping[str, Population], payer: Payer) -> Card:
+def card(priced: Payable, asked: str, people: Mapping[str, Population], payer: Payer) -> Card:
     """The card of a release that nobody has paid for yet; `Card.of` adds the receipt.
 
     Guarantee: all of it is known before anything is charged or read.
@@ -124,7 +123,7 @@ def _source(table: Table) -> Source:
     return Source(table.name, str(table.version), f"{guard.population} by {_unit(guard)}" if guard else "public")
 
 
-def _people(people: Population, priced: Priced, payer: Payer) -> People:
+def _people(people: Population, priced: Payable, payer: Payer) -> People:
     tables = priced.question.relation.tables
     guards = [table.protection for table in tables if table.protection and table.protection.population == people.name]
     amount, rectangle, path = priced.charge[people.name], people.rectangle, payer.accounts[people.name].path
@@ -161,9 +160,12 @@ def _exact(value: Fraction) -> str:
     return text if Fraction(text) == value else str(value)
 
 
-def _steps(priced: Priced) -> Iterator[Step]:
-    """The measurements."""
+def _steps(priced: Payable) -> Iterator[Step]:
+    """The measurements, each in words or as it was priced."""
     for step in priced.steps:
+        if isinstance(step, Step):
+            yield step
+            continue
         charged = "; ".join(f"{name}: {_told(amount)}" for name, amount in step.charge.items())
         part, mechanism = step.measurement, step.mechanism
         yield Step(

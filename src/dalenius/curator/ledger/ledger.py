@@ -33,6 +33,7 @@ _CHARGES = (
     "LEFT JOIN answers ON answers.receipt = receipts.id WHERE receipts.number > ? "
 )
 PAGE = 500
+TURN = "turn"
 _BOUGHT = (
     "SELECT entries.body, answers.body FROM receipts JOIN entries ON entries.number = receipts.number "
     "JOIN answers ON answers.receipt = receipts.id WHERE receipts.id IN ({}) ORDER BY receipts.number"
@@ -239,6 +240,22 @@ class Ledger:
         plain("kind", kind, most=200)
         require_facts(facts)
         self._journal.append(lambda writing: writing.add("record", {**facts, "record": kind}))
+
+    def claim(self, receipt: Receipt, *, most: int) -> int | None:
+        """Take the next of `most` turns that a receipt has paid for: its number, from 1 on; None if all were taken.
+
+        Guarantee: no turn is taken twice, by whatever thread or process, and a turn that was taken stays so.
+        """
+
+        def taken(writing: Writing) -> int | None:
+            records = [entry.facts for entry in _of_kind(writing.rows, "record", receipt.number)]
+            turn = 1 + len([each for each in records if each["record"] == TURN and each["receipt"] == receipt.id])
+            if turn > most:
+                return None
+            writing.add("record", {"record": TURN, "receipt": receipt.id, "turn": turn})
+            return turn
+
+        return self._journal.append(taken)
 
     def records(self, kind: str) -> tuple[Mapping[str, Any], ...]:
         """All that was written down of a kind, in order."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -15,7 +15,7 @@ from dalenius.engines.conformance.terms import NULL, Kind, Known, Scope, Terms, 
 from dalenius.engines.conformance.worlds import World, world
 from dalenius.errors import QueryRefused
 from dalenius.query.binding.binder import bind
-from dalenius.query.plan.relations import Join, Relation
+from dalenius.query.plan.relations import Few, Join, Relation
 from dalenius.query.pricing.measurements import Program, lower
 from dalenius.query.questions import Question
 from dalenius.query.syntax.syntax import (
@@ -39,7 +39,7 @@ from dalenius.query.types import Choice, Text
 
 PRIVATE = ("visits", "visits", "visits", "orders", "lines", "staff", "events")
 NODES = {
-    "Scan", "Filter", "Project", "Join", "UnitFilter", "Union", "Distinct", "Group", "Aggregate", "Values",
+    "Scan", "Filter", "Project", "Join", "UnitFilter", "Union", "Distinct", "Few", "Group", "Aggregate", "Values",
     "DistinctValues", "private join",
 }  # fmt: skip
 """What plans are made of, as `nodes` names it."""
@@ -67,10 +67,17 @@ def generated(seed: int, *, worlds: int = WORLDS, tables: Declarations | None = 
     query, most = random_query(here, draws), random_most(draws)
     declared = tables(here) if tables else None
     try:
-        question = bind(query, declared or here.tables, most=most)
+        question = _fewer(bind(query, declared or here.tables, most=most), Draws(f"few {seed}"))
         return Generated(seed, here, query, question, lower(question), declared)
     except QueryRefused:
         return None
+
+
+def _fewer(question: Question, draws: Draws) -> Question:
+    """The question, now and then over a few rows of each unit alone: no SQL asks for that, releases do."""
+    if draws.below(6):
+        return question
+    return replace(question, relation=Few(question.relation, 1 + draws.below(3)))
 
 
 def plans(count: int, *, where: int, worlds: int = WORLDS, tables: Declarations | None = None) -> Iterator[Generated]:

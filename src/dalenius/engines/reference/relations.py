@@ -15,6 +15,7 @@ from dalenius.query.plan.relations import (
     Bound,
     Clamp,
     Distinct,
+    Few,
     Filter,
     Group,
     Join,
@@ -90,16 +91,18 @@ def _(relation: Join, stored: Stored) -> list[Row]:
 
 def _joinable(side: Relation, join: Join, stored: Stored) -> list[Row]:
     """One side of a join; where units are joined, at most `join.most` rows of each."""
-    rows, names = rows_of(side, stored), list(side.schema)
-    if not join.of_units:
-        return rows
+    rows = rows_of(side, stored)
+    return _few(rows, list(side.schema), join.most) if join.of_units else rows
+
+
+def _few(rows: Iterable[Row], names: list[str], most: int) -> list[Row]:
     mine: dict[Owner, list[tuple[Code, ...]]] = {}
     for row in rows:
         mine.setdefault(row.owner, []).append(tuple(row.values[name] for name in names))
     return [
         Row(owner, dict(zip(names, values, strict=True)))
         for owner, theirs in mine.items()
-        for values in _kept(owner, theirs, join.most)
+        for values in _kept(owner, theirs, most)
     ]
 
 
@@ -139,6 +142,11 @@ def _(relation: Distinct, stored: Stored) -> list[Row]:
     names = list(relation.schema)
     found = {(row.owner, tuple(row.values[name] for name in names)): row for row in rows_of(relation.child, stored)}
     return list(found.values())
+
+
+@rows_of.register
+def _(relation: Few, stored: Stored) -> list[Row]:
+    return _few(rows_of(relation.child, stored), list(relation.schema), relation.most)
 
 
 @rows_of.register

@@ -20,6 +20,7 @@ from dalenius.query.plan.relations import (
     Bound,
     Clamp,
     Distinct,
+    Few,
     Filter,
     Group,
     Join,
@@ -110,10 +111,12 @@ def _(relation: Join, d: Dialect) -> Rows:
 def _joinable(side: Relation, join: Join, d: Dialect) -> Rows:
     """One side of a join, with at most `join.most` rows of each unit where units are joined."""
     found = rows(side, d)
-    if not join.cuts(side):
-        return found
-    own = d.first_rows(found, side, join.most)
-    return Rows(first_rows(d, found, side, join.most) if own is None else own, found.coded)
+    return _few(d, found, side, join.most) if join.cuts(side) else found
+
+
+def _few(d: Dialect, child: Rows, relation: Relation, most: int) -> Rows:
+    own = d.first_rows(child, relation, most)
+    return Rows(first_rows(d, child, relation, most) if own is None else own, child.coded)
 
 
 def first_rows(d: Dialect, child: Rows, relation: Relation, most: int) -> str:
@@ -195,6 +198,12 @@ def _part(d: Dialect, part: Relation, union: Union) -> str:
 def _(relation: Distinct, d: Dialect) -> Rows:
     child = rows(relation.child, d)
     return Rows(f"SELECT DISTINCT * FROM ({child.sql}) d", child.coded)
+
+
+@rows.register
+def _(relation: Few, d: Dialect) -> Rows:
+    child = rows(relation.child, d)
+    return _few(d, child, relation.child, relation.most) if relation.cuts else child
 
 
 @rows.register

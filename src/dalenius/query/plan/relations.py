@@ -347,6 +347,36 @@ class Distinct(Relation):
 
 
 @dataclass(frozen=True)
+class Few(Relation):
+    """Of each unit at most `most` rows: those with the smallest pairs (public hash of the unit and all columns of the
+    row, the columns), so equal rows are interchangeable and no position enters.
+
+    Stability: 1; what stays of a unit depends on that unit's rows alone.
+    """
+
+    child: Relation
+    most: int
+
+    @property
+    def schema(self) -> Schema:
+        return self.child.schema
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    @property
+    def rows_of_unit(self) -> int | None:
+        return least_known(self.child.rows_of_unit, self.most)
+
+    @property
+    def cuts(self) -> bool:
+        """Whether a unit may have more rows than stay."""
+        known = self.child.rows_of_unit
+        return known is None or known > self.most
+
+
+@dataclass(frozen=True)
 class UnitTotal:
     """What an inner GROUP BY computes for one unit and group.
 

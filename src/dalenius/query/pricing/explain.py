@@ -16,6 +16,7 @@ from dalenius.query.plan.relations import (
     Bound,
     Clamp,
     Distinct,
+    Few,
     Filter,
     Group,
     Join,
@@ -140,6 +141,11 @@ def _(node: Distinct) -> str:
 
 
 @told.register
+def _(node: Few) -> str:
+    return f"keep at most {node.most} row{'s' * (node.most > 1)} of a unit: stability 1"
+
+
+@told.register
 def _(node: Group) -> str:
     keys = ", ".join(written(value) for _, value in node.keys)
     totals = ", ".join(f"{name} in {total.domain}" for name, total in node.totals)
@@ -199,8 +205,8 @@ def mechanism_text(mechanism: object) -> str:
 
 
 def theorem(mechanism: object) -> str:
-    """Where the guarantee is proved, from the mechanism's own docstring."""
-    text = inspect.getdoc(type(mechanism)) or ""
+    """Where the guarantee is proved, from the docstring of a mechanism or of its kind."""
+    text = inspect.getdoc(mechanism if isinstance(mechanism, type) else type(mechanism)) or ""
     found = _REFERENCE.search(text)
     return " ".join(found[1].split()).rstrip(".") if found else "see its docstring"
 

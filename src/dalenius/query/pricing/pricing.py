@@ -57,6 +57,11 @@ class Priced:
         return self.program.passes
 
     @property
+    def terms(self) -> tuple[object, ...]:
+        """What decides the answer besides the question: the mechanisms that the price buys, and the level of bars."""
+        return self.steps, self.level
+
+    @property
     def charge(self) -> Amounts:
         """What each population is charged: the prices of all steps."""
         names = self.question.relation.populations

@@ -1,0 +1,1 @@
+"""Publish once, answer for ever: workloads, query release and synthetic tables."""

@@ -1,0 +1,221 @@
+"""Fitting: the distribution whose marginals lie closest to noisy measurements, with a certificate of how close.
+
+Let A take a distribution p over rows to its measured marginals, N be the number of rows, y the noisy counts and W the
+inverse of their variances. The squares L(p) = |N A p - y|^2 / 2, weighted by W, are least over all distributions where
+the dual function
+    D(v) = <v, y> - |v|^2 / 2 - N max over rows of <v, A row>,
+with squares weighted by the variances, is greatest, and L(p) >= D(v) for all p and v: that is the certificate, and the
+tree finds its maximum over rows exactly. The maximum has corners. A pull of r rows towards the uniform distribution
+(r times the relative entropy is added to L) turns it into r log of the mean of exp(N <v, A row> / r): smooth, with the
+model p(row) = exp(N <v, A row> / r) as its derivative, and of curvature one at least, so quasi-Newton descent is quick
+and, begun from the dual of an earlier fit, quicker. The pull is then lowered until the certificate is good enough.
+References: Nesterov 2005, smooth minimization of non-smooth functions; McKenna, Sheldon & Miklau 2019
+(arXiv:1901.09136), graphical-model estimation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
+
+import numpy as np
+
+from dalenius.errors import InvalidParameter
+from dalenius.release.grid import Columns, Grid
+from dalenius.release.inference.beliefs import Beliefs
+from dalenius.release.inference.calibration import Calibration, Possible
+from dalenius.release.inference.consistency import agreed
+from dalenius.release.inference.descent import descend
+from dalenius.release.inference.tables import Array
+from dalenius.release.inference.trees import clique_tree
+
+GAP_PER_CELL = 0.1
+"""The gap that is asked for unless told otherwise, for each measured cell: each adds about one half to the squares."""
+
+_GAP_PER_ROW = 8.0
+"""About how large the gap is for each row of pull: where to begin."""
+_LOWER, _STRIDE = 3.0, 8.0
+_SHARE = 0.05
+"""The part of the gap that a descent may leave."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Noisy counts of all combinations of some columns, and the standard deviation of their noise."""
+
+    columns: Columns
+    counts: Array
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A distribution over the columns and the number of rows; `gap` bounds how far its squares are above the least
+    possible ones, and `squares` are what they are: about half the number of measured cells if all is well. `pull` is
+    the number of rows by which the model is drawn to the uniform distribution, `dual` the certificate."""
+
+    beliefs: Beliefs
+    total: float
+    squares: float
+    gap: float
+    steps: int
+    pull: float
+    dual: Mapping[Columns, Array]
+
+    def counts(self, columns: Iterable[str]) -> Array:
+        """The expected counts of all combinations of some columns."""
+        return self.total * self.beliefs.marginal(self.beliefs.grid.ordered(columns))
+
+
+def total_of(measured: Sequence[Measured]) -> float:
+    """The number of rows that noisy counts suggest: their sums, weighted by how exact each is."""
+    weights = np.array([1 / (part.deviation**2 * part.counts.size) for part in measured])
+    sums = np.array([part.counts.sum() for part in measured])
+    return max(1.0, float((weights * sums).sum() / weights.sum()))
+
+
+def fit(
+    grid: Grid,
+    measured: Sequence[Measured],
+    *,
+    total: float | None = None,
+    start: Fitted | None = None,
+    possible: Possible | None = None,
+    together: Iterable[Columns] = (),
+    gap: float | None = None,
+    steps: int = 1_000,
+) -> Fitted:
+    """Fit until the squares are certified to be within `gap` of the least possible, or for so many steps.
+
+    `start` is an earlier fit to begin from, of other measurements of the same grid. `possible` gives for the columns of
+    a clique 1 where a combination can occur and 0 where it is declared impossible; `together` are groups of columns
+    that some clique must hold, so that what is impossible for them can be said.
+    """
+    if not measured:
+        raise InvalidParameter("measured", [], allowed="at least one measurement")
+    if gap is not None and not gap > 0:
+        raise InvalidParameter("gap", gap, allowed="a positive number")
+    if total is not None and not total > 0:
+        raise InvalidParameter("total", total, allowed="a positive number of rows")
+    counts, weights = _merged(grid, measured)
+    rows = total_of(measured) if total is None else total
+    tree = clique_tree([*counts, *(grid.ordered(group) for group in together)], grid)
+    calibration = Calibration(grid, tree, list(counts), possible)
+    wanted = GAP_PER_CELL * calibration.size if gap is None else gap
+    problem = _Squares(calibration, counts, weights, rows)
+    found = problem.solved(start, gap=wanted, steps=steps)
+    apart = sum(
+        float(((part.counts - problem.consistent[part.columns]) ** 2).sum()) / part.deviation**2 for part in measured
+    )
+    return replace(found, squares=found.squares + apart / 2)
+
+
+def _merged(grid: Grid, measured: Sequence[Measured]) -> tuple[dict[Columns, Array], dict[Columns, float]]:
+    """One array of counts for each group of columns, the weighted mean of all, and its weight."""
+    sums: dict[Columns, Array] = {}
+    weights: dict[Columns, float] = {}
+    for part in measured:
+        _check(grid, part)
+        weight = part.deviation**-2
+        sums[part.columns] = sums.get(part.columns, 0.0) + weight * part.counts
+        weights[part.columns] = weights.get(part.columns, 0.0) + weight
+    return {group: array / weights[group] for group, array in sums.items()}, weights
+
+
+def _check(grid: Grid, part: Measured) -> None:
+    if part.columns != grid.ordered(part.columns) or part.counts.shape != grid.shape(part.columns):
+        raise InvalidParameter(
+            "measured", part.columns, allowed="columns in the grid's order and counts of their shape"
+        )
+    if not (0 < part.deviation < np.inf and np.isfinite(part.counts).all()):
+        raise InvalidParameter("measured", part.columns, allowed="finite counts and a positive deviation")
+
+
+def _pulls(rows: float, last: float, *, warm: bool) -> Iterator[float]:
+    """How strong the pull is, time after time: a cold start comes down from all rows in large strides."""
+    pull = last if warm else max(rows, last)
+    while True:
+        yield pull
+        pull = max(pull / _STRIDE, last) if pull > last else pull / _LOWER
+
+
+@dataclass(frozen=True)
+class _Found:
+    squares: float
+    pull: float
+    place: Array
+
+
+_NOTHING = _Found(np.inf, 1.0, np.zeros(0))
+
+
+class _Squares:
+    """The weighted squares over a tree, as a smooth problem in scaled duals: one number for each measured cell.
+
+    Counts are first made consistent, which takes a constant off the squares; the duals of consistent counts lie in a
+    smaller space, so descent has fewer directions to learn.
+    """
+
+    def __init__(
+        self, calibration: Calibration, counts: dict[Columns, Array], weights: dict[Columns, float], total: float
+    ) -> None:
+        self.consistent = agreed(counts, weights)
+        self._calibration, self._weights, self._total = calibration, weights, total
+        self._scale = calibration.pack({group: np.full(counts[group].shape, weights[group] ** 0.5) for group in counts})
+        self._target = self._scale * calibration.pack(self.consistent)
+        self._row_scale = total * self._scale
+
+    def solved(self, start: Fitted | None, *, gap: float, steps: int) -> Fitted:
+        """Lower the pull until the squares are certified, or all steps are used; the best of what was found."""
+        place, done, highest, best = self._begin(start), 0, 0.0, _NOTHING
+        for pull in _pulls(self._total, gap / _GAP_PER_ROW, warm=start is not None):
+            smooth = partial(self._smooth, pull)
+            place, used = descend(smooth, place, excess=_SHARE * _GAP_PER_ROW * pull, steps=max(1, steps - done))
+            highest, done = max(highest, self._dual(place)), done + used
+            best = min(
+                best, _Found(self._squares(self._marginals(pull, place)), pull, place), key=attrgetter("squares")
+            )
+            if best.squares - highest <= gap or done >= steps:
+                break
+        return Fitted(
+            beliefs=self._calibration.beliefs(self._potentials(best.pull, best.place)),
+            total=self._total,
+            squares=best.squares,
+            gap=max(0.0, best.squares - highest),
+            steps=done,
+            pull=best.pull,
+            dual=self._calibration.unpack(self._scale * place),
+        )
+
+    def _begin(self, start: Fitted | None) -> Array:
+        """The dual of an earlier fit, as far as it has the same groups, made consistent."""
+        if start is None:
+            return np.zeros(self._calibration.size)
+        known = {group: array / self._weights[group] for group, array in start.dual.items() if group in self._weights}
+        rest = {group: np.zeros(array.shape) for group, array in self.consistent.items() if group not in known}
+        return self._scale * self._calibration.pack(agreed(known | rest, self._weights))
+
+    def _potentials(self, pull: float, place: Array) -> Array:
+        return self._row_scale * place / pull
+
+    def _marginals(self, pull: float, place: Array) -> Array:
+        return self._calibration.marginals(self._potentials(pull, place))
+
+    def _smooth(self, pull: float, place: Array) -> tuple[float, Array]:
+        """Minus the smooth dual, and its gradient."""
+        gradient = self._row_scale * self._marginals(pull, place)
+        gradient += place
+        gradient -= self._target
+        value = float(place @ (0.5 * place - self._target)) + pull * self._calibration.log_total
+        return value, gradient
+
+    def _squares(self, marginals: Array) -> float:
+        off = self._row_scale * marginals - self._target
+        return 0.5 * float(off @ off)
+
+    def _dual(self, place: Array) -> float:
+        """The dual function at the best multiple of a dual: no distribution has squares below it."""
+        linear = float(place @ self._target) - self._total * self._calibration.greatest(self._scale * place)
+        return linear**2 / (2 * float(place @ place)) if linear > 0 else 0.0

@@ -1,0 +1,55 @@
+"""How far a model's counts can be from the truth, where a measured marginal holds all that is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, pi, sqrt
+
+import numpy as np
+
+from dalenius.release.grid import Columns, Grid
+from dalenius.release.inference.fitting import Measured
+from dalenius.release.inference.tables import Array, summed
+
+BAR = 1.96
+"""How many deviations a bar is: of normal noise, 95 % lies within."""
+_RISK = 0.05
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the measured marginals say of some columns by themselves: counts, and the deviation of each."""
+
+    counts: Array
+    deviation: float
+
+    def cell_bars(self, told: Array) -> Array:
+        """How far each of a model's counts can be from the truth, at 95 % each: its distance from what was measured,
+        and the noise of that."""
+        bars: Array = np.abs(told - self.counts) + BAR * self.deviation
+        return bars
+
+    def distance(self, told: Array) -> float:
+        """How far a model's counts can be from the truth in l1 norm, at 95 %.
+
+        Proof: the triangle inequality, and for n independent normal variables of deviation s the sum of their sizes,
+        which has mean s n sqrt(2 / pi) and moves by at most sqrt(n) times the distance of two points: it is above the
+        mean by s sqrt(2 n ln(1 / risk)) with probability at most `risk`. Noise of several measurements is near normal.
+        """
+        size = told.size
+        noise = self.deviation * (size * sqrt(2 / pi) + sqrt(2 * size * log(1 / _RISK)))
+        return float(np.abs(told - self.counts).sum()) + noise
+
+
+def known(measured: Sequence[Measured], columns: Columns, grid: Grid) -> Known | None:
+    """The mean of all measured marginals that hold these columns, each weighted by how exact it is; None if none
+    does."""
+    holding = [part for part in measured if set(columns) <= set(part.columns)]
+    if not holding:
+        return None
+    cells = grid.size(columns)
+    weights = [cells / (part.counts.size * part.deviation**2) for part in holding]
+    sums = [weight * summed(part.counts, part.columns, columns) for weight, part in zip(weights, holding, strict=True)]
+    total = sum(weights)
+    return Known(np.asarray(sum(sums)) / total, 1 / sqrt(total))

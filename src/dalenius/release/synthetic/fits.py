@@ -1,0 +1,70 @@
+"""A fit that can be paid for: one pass over the data, a price that is known before, and noisy marginals afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dalenius.accounting.allowance import Allowance
+from dalenius.accounting.amounts import DIVERGENCE_UNIT, Amount
+from dalenius.curator.cards.cards import Step
+from dalenius.mechanisms.exponential import ExponentialMechanism
+from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.privacy.exact import Exact
+from dalenius.privacy.losses import ZCDP, Loss, PureDP
+from dalenius.query.cells import Cells
+from dalenius.query.plan.passes import Pass
+from dalenius.query.pricing.explain import theorem
+from dalenius.query.questions import Question
+from dalenius.randomness.entropy import Entropy
+from dalenius.release.axes import Axis
+from dalenius.release.carrier import counting, people
+from dalenius.release.grid import Columns
+from dalenius.release.inference.fitting import Measured
+from dalenius.release.synthetic.adaptive import Adaptive, Settings
+from dalenius.release.workloads.marginals import Marginals
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A synthesizer's settings for the rows that a question carries, and what they may cost. All of it is public."""
+
+    question: Question
+    axes: tuple[Axis, ...]
+    groups: tuple[Columns, ...]
+    settings: Settings
+    charge: Mapping[str, Amount]
+    tick: Callable[[float], object] | None = field(default=None, compare=False)
+
+    @property
+    def terms(self) -> tuple[object, ...]:
+        return "synthetic", self.axes, self.groups, self.settings, self.charge
+
+    @property
+    def loss(self) -> Loss:
+        """What all measurements and choices together may lose."""
+        (amount,) = self.charge.values()
+        total = amount.divergence * DIVERGENCE_UNIT
+        return PureDP(total) if amount.order is None else ZCDP(total / amount.order)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """In words: which marginals are measured is chosen as the work goes on."""
+        noise = DiscreteLaplace if isinstance(self.loss, PureDP) else DiscreteGaussian
+        change = f"l1 {self.question.most.rows} in one marginal"
+        return tuple(
+            Step(what, change, kind.__name__, theorem(kind), "a part of the whole", "a part of the price")
+            for what, kind in (("counts of marginals", noise), ("which marginal is next", ExponentialMechanism))
+        )
+
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """One pass: how many rows fall into each cell that is not empty."""
+        return (counting(self.question),)
+
+    def run(self, results: Sequence[Exact[Cells]], allowance: Allowance, entropy: Entropy) -> list[Measured]:
+        """The noisy marginals, as the method chooses them."""
+        rows = people(self.question, self.axes, results[0])
+        workload = Marginals(rows.grid, self.groups)
+        return Adaptive(rows, workload, allowance, entropy, self.settings, self.tick).measurements()

@@ -1,0 +1,103 @@
+"""The synthesizer: fit a private table once, then sample from the model and ask it as often as you like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from math import ceil
+
+from dalenius.curator.answers.answers import Answer
+from dalenius.curator.answers.columns import Column
+from dalenius.curator.asking.asking import Cost
+from dalenius.curator.asking.prices import Offer
+from dalenius.privacy.numbers import Number, whole
+from dalenius.query.estimates.kinds import COUNT, REAL, TEXT
+from dalenius.query.frames.frames import Frame
+from dalenius.release.carrier import Bins, Carrier
+from dalenius.release.grid import Columns, Grid
+from dalenius.release.inference.fitting import Measured
+from dalenius.release.synthetic.adaptive import Settings
+from dalenius.release.synthetic.bars import BAR
+from dalenius.release.synthetic.fits import Fit
+from dalenius.release.synthetic.tables import SyntheticTable
+
+
+@dataclass(frozen=True)
+class Synthesizer:
+    """Makes a synthetic table of a private one.
+
+    `columns` are those of the table to keep, all that have declared values if none are named; `bins` cuts a number or
+    date into about so many bins, or into bins of a width given as text ('5'). `order` says which questions the table
+    is made for: all combinations of so many columns; or name the groups of columns in `groups`. `rows` is how many rows
+    of one unit are counted, as declared for the table if it is not given.
+    """
+
+    columns: Sequence[str] | None = None
+    bins: Bins = field(default_factory=dict)
+    order: int = 3
+    groups: Sequence[Sequence[str]] | None = None
+    rows: int | None = None
+    settings: Settings = field(default_factory=Settings)
+
+    def cost(self, rows: Frame, *, epsilon: Number | None = None, share: Number | None = None) -> Cost:
+        """What a fit would cost; nothing is read or spent."""
+        carrier = self._carrier(rows)
+        return carrier.asked.cost_of(self._fit(carrier, Offer(epsilon, share)), epsilon=epsilon)
+
+    def fit(
+        self,
+        rows: Frame,
+        *,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        key: str | None = None,
+        fresh: bool = False,
+        progress: Callable[[float], object] | None = None,
+    ) -> SyntheticTable:
+        """Charge, measure, and fit a model. The price is what `epsilon` or `share` says, whatever the data are.
+
+        An equal fit that was paid for before is taken from the ledger, for nothing; `fresh` pays for a new one. `key`
+        is your own name for this attempt, as for questions. `progress` is told the percent of the price that was used.
+        """
+        carrier = self._carrier(rows)
+        fit = self._fit(carrier, Offer(epsilon, share), progress)
+        answer = carrier.asked.buy(fit, _as_answer, text=f"SYNTHESIZE {carrier.text}", key=key, fresh=fresh)
+        return SyntheticTable.from_answer(answer, carrier.axes, fit.groups)
+
+    def _carrier(self, rows: Frame) -> Carrier:
+        return Carrier.of(rows, columns=self.columns, bins=self.bins, most=self.rows)
+
+    def _fit(self, carrier: Carrier, offer: Offer, progress: Callable[[float], object] | None = None) -> Fit:
+        offer.require_one()
+        bought = carrier.asked.bought(epsilon=offer.epsilon, share=offer.share)
+        charge = {name: replace(amount, delta=0) for name, amount in bought.items()}  # no step has an event to pay for
+        return Fit(carrier.question, carrier.axes, self._groups(carrier.grid), self.settings, charge, progress)
+
+    def _groups(self, grid: Grid) -> tuple[Columns, ...]:
+        if self.groups is not None:
+            return tuple(dict.fromkeys(grid.ordered(group) for group in self.groups))
+        return tuple(combinations(grid.columns, min(whole(1, order=self.order), len(grid.columns))))
+
+
+def _as_answer(measured: Iterable[Measured]) -> Answer:
+    """The noisy marginals as a table: which columns, which cell, and its noisy count."""
+    marginals: list[str] = []
+    cells: list[int] = []
+    counts: list[int] = []
+    deviations: list[float] = []
+    for part in measured:
+        size = part.counts.size
+        marginals += [", ".join(part.columns)] * size
+        cells += range(size)
+        counts += [int(number) for number in part.counts.ravel()]
+        deviations += [part.deviation] * size
+    bars = tuple(ceil(BAR * deviation) for deviation in deviations)
+    return Answer(
+        (
+            Column("marginal", tuple(marginals), kind=TEXT, is_key=True),
+            Column("cell", tuple(cells), kind=COUNT, is_key=True),
+            Column("count", tuple(counts), bars, COUNT),
+            Column("deviation", tuple(deviations), kind=REAL),
+        )
+    )

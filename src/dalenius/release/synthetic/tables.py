@@ -1,0 +1,117 @@
+"""A synthetic table: a model of the rows that gives new rows and answers questions, at no further price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, product
+
+import numpy as np
+import pyarrow as pa
+
+from dalenius.curator.answers.answers import Answer
+from dalenius.curator.answers.columns import Column, arrow_array
+from dalenius.errors import InvalidParameter
+from dalenius.privacy.numbers import whole
+from dalenius.query.estimates.kinds import REAL, TEXT, of_domain
+from dalenius.randomness.entropy import Entropy, system_entropy
+from dalenius.release.axes import Axis, grid_of
+from dalenius.release.grid import Columns, Grid
+from dalenius.release.inference.fitting import Fitted, Measured, fit
+from dalenius.release.inference.sampling import rows
+from dalenius.release.inference.tables import Array
+from dalenius.release.synthetic.bars import known
+from dalenius.release.synthetic.reports import Report, report
+
+FREE = "From a synthetic table: made of noisy marginals that were paid for before, at no further price."
+
+
+@dataclass(frozen=True)
+class SyntheticTable:
+    """Made of noisy marginals alone: whatever is done with it costs nothing more and tells nothing more.
+
+    `sample` gives rows with the declared columns, `answer` the expected counts of combinations of columns with error
+    bars, `report` says what it is good for.
+    """
+
+    axes: tuple[Axis, ...]
+    groups: tuple[Columns, ...]
+    measured: tuple[Measured, ...]
+    source: Answer
+
+    @classmethod
+    def from_answer(cls, answer: Answer, axes: Sequence[Axis], groups: Sequence[Columns]) -> SyntheticTable:
+        """The table that noisy marginals make, as `Synthesizer.fit` bought them."""
+        grid = grid_of({axis.name: axis for axis in axes})
+        return cls(tuple(axes), tuple(groups), tuple(_measured(answer, grid)), answer)
+
+    @property
+    def grid(self) -> Grid:
+        return grid_of({axis.name: axis for axis in self.axes})
+
+    @cached_property
+    def model(self) -> Fitted:
+        """The distribution that fits the noisy marginals best."""
+        return fit(self.grid, self.measured)
+
+    @property
+    def size(self) -> int:
+        """How many rows the private table has, about: what the noisy marginals add up to."""
+        return max(0, round(self.model.total))
+
+    def sample(self, count: int | None = None, *, entropy: Entropy | None = None) -> pa.Table:
+        """New rows, as an Arrow table; as many as the private table has, about, unless told otherwise."""
+        source = system_entropy() if entropy is None else entropy
+        places = rows(self.model.beliefs, self.size if count is None else whole(0, count=count), source)
+        columns = {
+            axis.name: arrow_array(axis.values(places[:, place], source), of_domain(axis.domain))
+            for place, axis in enumerate(self.axes)
+        }
+        return pa.table(columns)
+
+    def counts(self, columns: Iterable[str]) -> Array:
+        """The expected counts of all combinations of some columns, with an axis for each."""
+        chosen = self.grid.ordered(columns)
+        if not chosen:
+            raise InvalidParameter("columns", (), allowed=f"some of {', '.join(self.grid.columns)}")
+        return self.model.counts(chosen)
+
+    def answer(self, columns: Iterable[str]) -> Answer:
+        """The expected count of every combination of some columns, with error bars at 95 % where the columns were
+        measured together; of other combinations nothing is known, and the bar is NULL."""
+        told = self.counts(columns)
+        chosen = self.grid.ordered(columns)
+        axes = [axis for axis in self.axes if axis.name in chosen]
+        found = known(self.measured, chosen, self.grid)
+        bars = [None] * told.size if found is None else found.cell_bars(told).ravel().tolist()
+        labels = product(*([axis.label(place) for place in range(axis.size)] for axis in axes))
+        keys = zip(*labels, strict=True)
+        return Answer(
+            (
+                *(Column(axis.name, key, kind=TEXT, is_key=True) for axis, key in zip(axes, keys, strict=True)),
+                Column("count", tuple(told.ravel().tolist()), tuple(bars), REAL),
+            ),
+            charge="nothing",
+            receipt=self.source.receipt,
+            notes=(FREE,),
+        )
+
+    def report(self) -> Report:
+        """What the table is worth, and what it must not be used for; made of noisy measurements alone."""
+        return report(self.model, self.measured, self.groups, charge=self.source.charge)
+
+
+def _measured(answer: Answer, grid: Grid) -> Iterable[Measured]:
+    """The noisy marginals that an answer lists, in order; a marginal that was measured twice stands there twice."""
+    lines = zip(answer["marginal"], answer["cell"], answer["count"], answer["deviation"], strict=True)
+    begun = -1
+    numbered = []
+    for marginal, cell, count, deviation in lines:
+        begun += cell == 0
+        numbered.append((begun, marginal, count, deviation))
+    for _, part in groupby(numbered, key=lambda line: line[0]):
+        listed = list(part)
+        columns = grid.ordered(listed[0][1].split(", "))
+        counts = np.array([count for _, _, count, _ in listed], dtype=np.float64)
+        yield Measured(columns, counts.reshape(grid.shape(columns)), float(listed[0][3]))

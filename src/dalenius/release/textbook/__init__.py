@@ -1,0 +1,1 @@
+"""The textbook's algorithms for query release, each with its accuracy theorem."""

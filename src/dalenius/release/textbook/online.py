@@ -1,0 +1,411 @@
+"""Online sessions: pay once, then ask any number of counting questions, of which only the hard ones are paid for.
+
+Easy questions are answered from a public hypothesis; a hard one, found by the sparse vector technique, is measured and
+teaches the hypothesis. The session ends when its updates are used up.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import floor
+from typing import NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalenius.accounting.allowance import Allowance
+from dalenius.accounting.amounts import Amount, price
+from dalenius.accounting.conversion import to_delta
+from dalenius.errors import InvalidParameter, MechanismFinished, NotCopyable
+from dalenius.mechanisms.numeric_sparse import NumericSparse
+from dalenius.privacy.decisions import least_multiple
+from dalenius.privacy.exact import Exact
+from dalenius.privacy.losses import Loss
+from dalenius.privacy.neighbours import Neighbours, stated
+from dalenius.privacy.numbers import Number, inside_unit, positive, probability, whole
+from dalenius.process import identity
+from dalenius.randomness.entropy import Entropy
+from dalenius.randomness.laws import DiscreteLaplaceLaw
+from dalenius.release.textbook.information_projection import InformationProjection
+from dalenius.release.textbook.multiplicative_weights import scaled
+from dalenius.release.textbook.online_noise import affordable_alpha, noise_shares, rarely_reached, shared_sparse
+from dalenius.release.textbook.sealed import require_computable, rows_moved
+from dalenius.release.textbook.update_rules import Hypothesis, UpdateRule, require_enough
+from dalenius.release.workloads.workload import Integers, Reals
+
+DEFAULT_UPDATES = 64
+"""The updates of a practical plan where none are asked for; see `OnlinePlan.practical`."""
+
+_MOST_LEARNED = 1 << 26  # the most weights of old questions that are kept to be learned again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineAnswer:
+    """One answer: a number of people, how far off it may be, and whether it was measured or the hypothesis' own.
+
+    With probability 1 - beta (the plan's) this one answer is within `error` people. `left` says how many more questions
+    can be hard.
+    """
+
+    people: Fraction
+    error: Fraction
+    measured: bool
+    left: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OnlinePlan:
+    """What a session is made of: the update rule, the sparse vector, and the threshold above which a question is hard.
+
+    Guarantee: the loss is that of `mechanism`, whatever is asked and however the hypothesis is kept: the data is
+    compared only, twice for each question (f(x) - f(D) and f(D) - f(x)), through one running sparse vector. All else is
+    public. `threshold` and a question's weights are in parts of 1 / denominator of a person. After each update, up to
+    `replays` old questions are learned again, the worst first; a rule that keeps one histogram is needed for that. A
+    rule that uses numbers is told that they are off by at most `slack` people.
+    Reference: Dwork & Roth 2014, Algorithms 6 and 11 and Theorems 4.13 and 5.13: the first hypothesis is that of the
+    rule, which is not uniform for every rule, and with delta > 0 both are (epsilon, delta)-DP. Slides that use the
+    comparison's own noise for the answer as well are not private as they claim; here numbers have noise of their own.
+    Textbook: S9.6, S9.7, S9.12.
+    """
+
+    rule: UpdateRule
+    mechanism: NumericSparse
+    threshold: int
+    queries: int
+    beta: Fraction
+    denominator: int = 1
+    replays: int = 0
+    slack: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        require_computable(people=self.rule.people, denominator=self.denominator)
+        whole(1, threshold=self.threshold)
+        whole(1, queries=self.queries)
+        whole(0, replays=self.replays)
+        object.__setattr__(self, "beta", inside_unit(beta=self.beta))
+
+    @classmethod
+    def calibrated(
+        cls,
+        rule: UpdateRule,
+        *,
+        epsilon: Number,
+        queries: int,
+        beta: Number,
+        neighbours: Neighbours,
+        delta: Number = 0,
+        denominator: int = 1,
+        rows: int = 1,
+    ) -> Self:
+        """The plan of the theorem: as many updates as the rule can ever need, and a threshold that keeps it so.
+
+        Guarantee: (epsilon, delta)-DP. If the people are as many as the rule says, then with probability 1 - beta the
+        first `queries` questions are all answered, within `error_of_all` people, whoever chooses them.
+        Proof: with that probability all comparisons and numbers are right up to alpha' = `NumericSparse.error`, so an
+        update means that the hypothesis was off by more than rule.alpha; there are no more such than were paid for.
+        """
+        mechanism = NumericSparse.calibrated(
+            sensitivity=denominator * rows,
+            epsilon=epsilon,
+            delta=delta,
+            cutoff=max(1, rule.most_updates),
+            neighbours=stated(neighbours),
+        )
+        noise = mechanism.error(beta, queries=2 * queries)
+        slack = mechanism.answers.error(inside_unit(beta=beta) / 2, count=mechanism.search.cutoff)
+        noise += 2 * slack if rule.uses_values else 0
+        threshold = floor(rule.alpha * rule.people * denominator + noise + Fraction(1, 2)) + 1
+        made = cls(
+            rule=rule,
+            mechanism=mechanism,
+            threshold=threshold,
+            queries=queries,
+            beta=inside_unit(beta=beta),
+            denominator=denominator,
+            slack=Fraction(slack, denominator),
+        )
+        require_enough(rule, error=made.error_of_all())
+        return made
+
+    @classmethod
+    def practical(
+        cls,
+        *,
+        cells: int,
+        people: int,
+        queries: int,
+        neighbours: Neighbours,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        amount: Amount | None = None,
+        updates: int = DEFAULT_UPDATES,
+        accepted: int = 0,
+        beta: Number = Fraction(1, 20),
+        denominator: int = 1,
+        rows: int = 1,
+        replays: int = 16,
+    ) -> Self:
+        """A plan for real data, which needs far fewer updates than the worst case: the caller says how many are paid.
+
+        Guarantee: (epsilon, delta)-DP, or no more than `amount` in a ledger. Error bars hold as for every plan. What is
+        not promised is that all questions are answered: the session ends when its updates are used up.
+        The noise is shared out so that the sum of all error bars is least: the square roots of how deep in its tail
+        each noise is needed. The threshold is the least for which, even if the hypothesis were right on every
+        question, noise would use up no more than a tenth of the updates; or `accepted` people, where that is more, for
+        data that would use up its updates otherwise. Values are believed as they were measured.
+        """
+        count, share = (
+            whole(1, updates=updates),
+            noise_shares(whole(1, updates=updates), queries, inside_unit(beta=beta)),
+        )
+        moves = Fraction(whole(1, denominator=denominator) * whole(1, rows=rows))
+
+        def mechanism(each: Fraction) -> NumericSparse:
+            return shared_sparse(moves, each, share, count, stated(neighbours))
+
+        def affordable(inverse: Fraction) -> bool:
+            if inverse <= 0:
+                return False
+            loss = mechanism(1 / inverse).loss(sensitivity=moves)
+            if amount is not None:
+                return price(loss, order=amount.order) <= amount
+            event = probability(delta=delta)
+            return to_delta(loss, epsilon=target) <= event if event else count / inverse <= target
+
+        if (amount is None) == (epsilon is None):
+            raise InvalidParameter("epsilon", epsilon, allowed="given, or left out where an amount is given")
+        target = positive(epsilon=1 if epsilon is None else epsilon)
+        sparse = mechanism(1 / least_multiple(affordable, near=count / target))
+        rule = InformationProjection(cells=cells, people=people, alpha=affordable_alpha(cells, count))
+        return cls(
+            rule=rule,
+            mechanism=sparse,
+            threshold=max(rarely_reached(sparse, queries), whole(0, accepted=accepted) * denominator),
+            queries=queries,
+            beta=inside_unit(beta=beta),
+            denominator=denominator,
+            replays=replays,
+        )
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.mechanism.neighbours
+
+    @property
+    def updates(self) -> int:
+        """How many questions can be hard."""
+        return self.mechanism.search.cutoff
+
+    def loss(self) -> Loss:
+        """What a session costs, paid at its start."""
+        return self.mechanism.loss(sensitivity=self.mechanism.search.rounds.sensitivity)
+
+    def start(
+        self,
+        histogram: Exact[Integers],
+        allowance: Allowance,
+        entropy: Entropy,
+        *,
+        hypothesis: Hypothesis | None = None,
+    ) -> OnlineSession:
+        """Pay for everything, and begin, with a public hypothesis that may come from elsewhere."""
+        return OnlineSession(self, histogram, allowance, entropy, hypothesis)
+
+    def resumed(self, *, left: int) -> OnlinePlan:
+        """The plan of a session that was broken off with `left` updates: the round that ran then is used up, because
+        its secret threshold is lost. The session's first charge covers it; the caller keeps it apart as an allowance.
+
+        Proof: a broken round has shown a part of what a finished one shows, and all rounds of both sessions together
+        are no more than were paid for.
+        """
+        rounds = whole(2, left=left) - 1
+        search = replace(self.mechanism.search, cutoff=min(rounds, self.updates))
+        return replace(self, mechanism=replace(self.mechanism, search=search))
+
+    def error(self, beta: Number | None = None, *, measured: bool) -> Fraction:
+        """How far off, in people, one answer is at most, with probability 1 - beta.
+
+        Proof: a measured one has one Laplace noise of its own. One from the hypothesis is below its threshold as far
+        as the two noises can hide: the threshold's, for which all rounds count, because questions are asked in view of
+        earlier answers, and the question's own, on the one side where the hypothesis is off.
+        """
+        risk = self.beta if beta is None else inside_unit(beta=beta)
+        if measured:
+            return Fraction(self._measured(risk), self.denominator)
+        return Fraction(self._hidden(risk), self.denominator)
+
+    def error_of_all(self, beta: Number | None = None) -> Fraction:
+        """How far off, in people, any of the first `queries` answers is at most, with probability 1 - beta: those from
+        the hypothesis by the threshold and the error of the search, measured ones by their noise."""
+        risk = (self.beta if beta is None else inside_unit(beta=beta)) / 2
+        numbers = self.mechanism.answers.error(risk, count=min(self.updates, self.queries))
+        search = self.mechanism.search.error(risk, queries=2 * self.queries)
+        return Fraction(max(numbers, self.threshold + search), self.denominator)
+
+    def _measured(self, risk: Fraction) -> int:
+        return self.mechanism.answers.error(risk)
+
+    def _hidden(self, risk: Fraction) -> int:
+        rounds = self.mechanism.search.rounds
+        line = DiscreteLaplaceLaw(rounds.threshold_scale).quantile(risk / 2, False, count=self.updates)
+        own = DiscreteLaplaceLaw(rounds.query_scale).quantile(risk / 2, False)
+        return self.threshold + line + own
+
+    @cached_property
+    def bars(self) -> tuple[Fraction, Fraction]:
+        """The error bars of answers from the hypothesis and of measured ones, at the plan's beta."""
+        return self.error(measured=False), self.error(measured=True)
+
+
+class OnlineSession:
+    """A running session. Its hypothesis is public: it may be saved, published and asked by others.
+
+    A question is a vector of integer weights from 0 to the plan's denominator, one for each cell, and may depend on all
+    earlier answers. Threads may share a session; it answers one question at a time. It cannot be copied or pickled,
+    because its threshold is secret; see `OnlinePlan.resumed`.
+    """
+
+    def __init__(
+        self,
+        plan: OnlinePlan,
+        histogram: Exact[Integers],
+        allowance: Allowance,
+        entropy: Entropy,
+        hypothesis: Hypothesis | None = None,
+    ) -> None:
+        if not isinstance(histogram, Exact):
+            raise InvalidParameter("histogram", type(histogram), allowed="an Exact histogram")
+        self.plan, self._histogram = plan, histogram
+        self._moves = Fraction(plan.denominator * rows_moved(histogram))
+        self._hypothesis = plan.rule.start() if hypothesis is None else _hypothesis(hypothesis, plan.rule)
+        self._learned = _Learned(plan)
+        self._lock, self._process = threading.RLock(), identity()
+        self.asked = 0
+        self._sparse = plan.mechanism.start(allowance, entropy)
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        """A copy of the public hypothesis."""
+        return self._hypothesis.copy()
+
+    @property
+    def left(self) -> int:
+        """How many more questions can be hard before the session ends."""
+        return self._sparse.left
+
+    @property
+    def finished(self) -> bool:
+        """Whether no more questions are answered."""
+        return self._sparse.finished
+
+    @property
+    def expected_left(self) -> int | None:
+        """How many more questions there will be, if hard ones go on coming as often as so far; None where none came."""
+        hard = self.plan.updates - self.left
+        return None if not hard else self.left * self.asked // hard
+
+    def ask(self, weights: ArrayLike) -> OnlineAnswer:
+        """The answer to one question, from the hypothesis if that is near enough, otherwise measured."""
+        question = self._question(weights)
+        if identity() != self._process:
+            raise MechanismFinished("an online session", because="it was started in another process")
+        with self._lock:
+            if not self.left:
+                used = f"all {self.plan.updates} updates that were paid for are used up; its hypothesis stays public"
+                raise MechanismFinished("an online session", because=used)
+            return self._answered(question)
+
+    def _answered(self, question: Integers) -> OnlineAnswer:
+        parts, rule = self.plan.denominator, self.plan.rule
+        shares = question.astype(np.float64) if parts == 1 else question / parts
+        guess = round(rule.answer(self._hypothesis, shares) * parts)
+        found = self._off(question, guess)
+        self.asked += 1
+        value = guess if found is None else guess + found
+        if found is not None:
+            self._learn(shares, value / parts)
+        error = self.plan.bars[found is not None]
+        return OnlineAnswer(people=Fraction(value, parts), error=error, measured=found is not None, left=self.left)
+
+    def _off(self, question: Integers, guess: int) -> int | None:
+        """How far the truth is from the guess, with noise, if it is found to be far; None otherwise."""
+
+        def above(counts: Integers) -> int:
+            return int(question @ counts) - guess
+
+        def below(counts: Integers) -> int:
+            return guess - int(question @ counts)
+
+        more = self._sparse.ask(self._histogram.map(above, sensitivity=self._moves), threshold=self.plan.threshold)
+        if more is not None:
+            return more
+        less = self._sparse.ask(self._histogram.map(below, sensitivity=self._moves), threshold=self.plan.threshold)
+        return None if less is None else -less
+
+    def _learn(self, shares: Reals, value: float) -> None:
+        self._hypothesis = self.plan.rule.updated(self._hypothesis, shares, value=value, slack=float(self.plan.slack))
+        if self.plan.replays:
+            self._learned.keep(shares, value)
+            self._hypothesis = self._learned.replayed(self._hypothesis)
+
+    def _question(self, weights: ArrayLike) -> Integers:
+        question = np.asarray(weights)
+        if question.shape != (self.plan.rule.cells,) or question.dtype.kind not in "bui":
+            raise InvalidParameter(
+                "weights", question.shape, allowed=f"integers, one for each of the {self.plan.rule.cells} cells"
+            )
+        if question.dtype.kind != "b" and (question.min() < 0 or question.max() > self.plan.denominator):
+            raise InvalidParameter("weights", "others", allowed=f"integers from 0 to {self.plan.denominator}")
+        return question.astype(np.int64)
+
+    def __repr__(self) -> str:
+        return f"<an online session: {self.asked} questions asked, {self.left} of {self.plan.updates} updates left>"
+
+    def __reduce_ex__(self, *_: object) -> NoReturn:
+        raise NotCopyable("an online session", instead="plan.resumed(left=...) for what is left of it")
+
+    __copy__ = __deepcopy__ = __reduce__ = __getstate__ = __reduce_ex__
+
+
+class _Learned:
+    """The measured questions so far, the last ones where there are many, to be learned again."""
+
+    def __init__(self, plan: OnlinePlan) -> None:
+        self._plan, self._count, self._next = plan, 0, 0
+        self._most = max(1, min(plan.updates, _MOST_LEARNED // plan.rule.cells))
+        self._weights = np.empty((self._most if plan.replays else 0, plan.rule.cells), dtype=np.float32)
+        self._values = np.empty(len(self._weights))
+
+    def keep(self, shares: Reals, value: float) -> None:
+        self._weights[self._next], self._values[self._next] = shares, value
+        self._next, self._count = (self._next + 1) % self._most, min(self._count + 1, self._most)
+
+    def replayed(self, hypothesis: Hypothesis) -> Hypothesis:
+        """The hypothesis after the worst of the old questions was learned again, as often as the plan says, but none
+        that is within the slack, or within what noise does on average."""
+        slack, usual = float(self._plan.slack), float(self._plan.mechanism.answers.scale / self._plan.denominator)
+        for _ in range(self._plan.replays):
+            known = self._values[: self._count]
+            guesses = np.einsum("ij,j->i", self._weights[: self._count], hypothesis.astype(np.float32))
+            off = np.abs(known - guesses)
+            worst = int(off.argmax())
+            if off[worst] <= max(slack, usual):
+                break
+            weights = self._weights[worst].astype(np.float64)
+            hypothesis = self._plan.rule.updated(hypothesis, weights, value=float(known[worst]), slack=slack)
+        return hypothesis
+
+
+def _hypothesis(given: Hypothesis, rule: UpdateRule) -> Hypothesis:
+    """A hypothesis from elsewhere; where it is one histogram, every cell must have something to learn from."""
+    found = np.array(given, dtype=np.float64)
+    if found.shape != rule.start().shape or not np.isfinite(found).all():
+        raise InvalidParameter("hypothesis", found.shape, allowed="finite numbers, as many as the rule starts with")
+    if rule.histogram(found) is None:
+        return found
+    if not (found > 0).all():
+        raise InvalidParameter("hypothesis", "zero or less", allowed="above 0 in every cell, which else stays empty")
+    return scaled(found, rule.people)

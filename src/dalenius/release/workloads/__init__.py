@@ -1,0 +1,1 @@
+"""The questions that a release is made for: linear counts over the cells of a grid."""
