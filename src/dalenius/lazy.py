@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 
 def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -24,3 +25,9 @@ def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], objec
         return value
 
     return load, lambda: sorted(homes)
+
+
+def higher(home: str, name: str) -> Any:
+    """A name from a room above, when it is called for: rooms import only those below them, and a session offers what
+    higher rooms make of it."""
+    return getattr(import_module(f"dalenius.{home}"), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from typing import Any
 
 from dalenius.curator import replays
 from dalenius.curator.answers.answers import Answer
@@ -13,7 +14,8 @@ from dalenius.curator.curator import Asker, Balance, Curator, balance
 from dalenius.curator.registry.registry import Registry
 from dalenius.curator.shelf import Replay
 from dalenius.errors import UnknownName
-from dalenius.privacy.numbers import of_kind
+from dalenius.lazy import higher
+from dalenius.privacy.numbers import Number, of_kind
 from dalenius.query.binding.binder import bind
 from dalenius.query.frames.frames import Frame
 from dalenius.query.sql.reader import read
@@ -50,6 +52,29 @@ class Session:
             if unknown.kind == "table":
                 self._asker.table(unknown.name)  # says so where it is known and its rows are not there
             raise
+
+    def online(
+        self,
+        table: Frame | str,
+        *,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        key: str | None = None,
+        fresh: bool = False,
+        **terms: Any,
+    ) -> Any:
+        """Pay once, then ask any number of counting questions about some columns: `.ask("age >= 65")`.
+
+        Easy questions are answered from a public hypothesis, hard ones are measured and improve it; the session ends
+        when its `updates` (16) are used up. `table` is a name, or rows of a table. Terms: `columns` to ask about and
+        `bins` for numbers, as of a `Synthesizer`; `rows` of one unit that are counted; `questions` for which noise is
+        planned (100,000); and `within`, how many rows an answer may be off before it is measured: the more, the longer
+        the session lasts. An equal session that was paid for before goes on, for nothing, without the round that was
+        left unfinished. `fresh` pays for a new one, which `key` finds again. See `release.online.counts`.
+        """
+        frame = self.table(table) if isinstance(table, str) else table
+        wanted = higher("release.online.counts", "Online")(**terms)
+        return wanted.open(self._asker, frame, epsilon=epsilon, share=share, key=key, fresh=fresh)
 
     def tables(self) -> dict[str, str]:
         """The tables that may be asked about, and whom each protects; of others, why they cannot be asked for now."""

@@ -51,9 +51,20 @@ class _Passing:
 
 
 class Calibration:
-    """A tree laid out for groups of columns; potentials and marginals of all groups are one flat vector each."""
+    """A tree laid out for groups of columns; potentials and marginals of all groups are one flat vector each.
 
-    def __init__(self, grid: Grid, tree: Tree, groups: Sequence[Columns], possible: Possible | None = None) -> None:
+    `base` gives columns a distribution of their own, above zero everywhere: what rows are drawn to, instead of all
+    alike.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        tree: Tree,
+        groups: Sequence[Columns],
+        possible: Possible | None = None,
+        base: Mapping[str, Array] | None = None,
+    ) -> None:
         self.grid, self.tree, self.groups = grid, tree, tuple(groups)
         cells = [grid.size(group) for group in groups]
         ends = np.cumsum([0, *cells])
@@ -71,10 +82,11 @@ class Calibration:
         self._holdings = self._laid_out()
         self._passings = [self._passing(edge) for edge in tree.edges]
         self._barred = [None if possible is None else self._bars(clique, possible) for clique in tree.cliques]
+        self._begun = self._barred if base is None else self._based(base)
 
     def marginals(self, potentials: Array) -> Array:
         """The marginals of all groups, as one vector that the next call overwrites."""
-        self._load(potentials)
+        self._load(potentials, self._begun)
         sums = [self._tell(passing) for passing in self._passings]
         self._normalise_root()
         for passing, total in zip(reversed(self._passings), reversed(sums), strict=True):
@@ -86,7 +98,7 @@ class Calibration:
 
     def greatest(self, potentials: Array) -> float:
         """The greatest sum of potentials that a possible row has."""
-        self._load(potentials)
+        self._load(potentials, self._barred)
         for passing in self._passings:
             told = self._tables[passing.child].max(axis=passing.child_drops)
             self._tables[passing.parent] += told.reshape(passing.parent_shape)
@@ -116,11 +128,11 @@ class Calibration:
             found[group] = vector[piece].reshape(view.shape).transpose([own.index(name) for name in group]).copy()
         return found
 
-    def _load(self, potentials: Array) -> None:
+    def _load(self, potentials: Array, begun: Sequence[Array | None]) -> None:
         """Add the potentials of each group to what holds it, small groups first."""
         np.copyto(self._vector, potentials)
-        for table, barred in zip(self._tables, self._barred, strict=True):
-            table[...] = 0.0 if barred is None else barred
+        for table, before in zip(self._tables, begun, strict=True):
+            table[...] = 0.0 if before is None else before
         for holding in self._holdings:
             inside = holding.inside
             inside += self._views[holding.group].reshape(holding.wide)
@@ -172,6 +184,18 @@ class Calibration:
     def _inside(self, wider: Columns, kept: set[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         dropped = tuple(axis for axis, name in enumerate(wider) if name not in kept)
         return dropped, tuple(self.grid.sizes[name] if name in kept else 1 for name in wider)
+
+    def _based(self, base: Mapping[str, Array]) -> list[Array | None]:
+        """The logarithm of the base, each column's in one clique, beside what is barred there."""
+        left = dict(base)
+        found: list[Array | None] = []
+        for clique, barred in zip(self._cliques, self._barred, strict=True):
+            table = np.zeros(self.grid.shape(clique)) if barred is None else barred.copy()
+            for name in clique:
+                if name in left:
+                    table += np.log(left.pop(name)).reshape([-1 if name == other else 1 for other in clique])
+            found.append(table)
+        return found
 
     def _bars(self, clique: Columns, possible: Possible) -> Array:
         allowed = np.asarray(possible(clique))

@@ -9,6 +9,11 @@ tree finds its maximum over rows exactly. The maximum has corners. A pull of r r
 (r times the relative entropy is added to L) turns it into r log of the mean of exp(N <v, A row> / r): smooth, with the
 model p(row) = exp(N <v, A row> / r) as its derivative, and of curvature one at least, so quasi-Newton descent is quick
 and, begun from the dual of an earlier fit, quicker. The pull is then lowered until the certificate is good enough.
+
+Least squares fit the noise too. A pull that stays, towards independent columns instead of the uniform distribution,
+gives less of it back: cells that should hold fewer people than a part of the noise are left as independence says. That
+model minimises L plus r times its relative entropy to independent columns, and half of the squared gradient of the
+smooth dual is how far it is above that minimum, at most.
 References: Nesterov 2005, smooth minimization of non-smooth functions; McKenna, Sheldon & Miklau 2019
 (arXiv:1901.09136), graphical-model estimation.
 """
@@ -28,7 +33,7 @@ from dalenius.release.inference.beliefs import Beliefs
 from dalenius.release.inference.calibration import Calibration, Possible
 from dalenius.release.inference.consistency import agreed
 from dalenius.release.inference.descent import descend
-from dalenius.release.inference.tables import Array
+from dalenius.release.inference.tables import Array, summed
 from dalenius.release.inference.trees import clique_tree
 
 GAP_PER_CELL = 0.1
@@ -37,6 +42,8 @@ GAP_PER_CELL = 0.1
 _GAP_PER_ROW = 8.0
 """About how large the gap is for each row of pull: where to begin."""
 _LOWER, _STRIDE = 3.0, 8.0
+_ALIKE = 1e-4
+"""The part of each column's distribution that is all alike, so that nothing possible is ruled out by noise."""
 _SHARE = 0.05
 """The part of the gap that a descent may leave."""
 
@@ -85,13 +92,15 @@ def fit(
     possible: Possible | None = None,
     together: Iterable[Columns] = (),
     gap: float | None = None,
+    pull: float | None = None,
     steps: int = 1_000,
 ) -> Fitted:
     """Fit until the squares are certified to be within `gap` of the least possible, or for so many steps.
 
     `start` is an earlier fit to begin from, of other measurements of the same grid. `possible` gives for the columns of
     a clique 1 where a combination can occur and 0 where it is declared impossible; `together` are groups of columns
-    that some clique must hold, so that what is impossible for them can be said.
+    that some clique must hold, so that what is impossible for them can be said. With a `pull` of so many rows towards
+    independent columns, the gap is that of the squares and the pull together.
     """
     if not measured:
         raise InvalidParameter("measured", [], allowed="at least one measurement")
@@ -102,14 +111,28 @@ def fit(
     counts, weights = _merged(grid, measured)
     rows = total_of(measured) if total is None else total
     tree = clique_tree([*counts, *(grid.ordered(group) for group in together)], grid)
-    calibration = Calibration(grid, tree, list(counts), possible)
+    consistent = agreed(counts, weights)
+    base = None if pull is None else independent(grid, consistent, rows)
+    calibration = Calibration(grid, tree, list(counts), possible, base)
     wanted = GAP_PER_CELL * calibration.size if gap is None else gap
-    problem = _Squares(calibration, counts, weights, rows)
-    found = problem.solved(start, gap=wanted, steps=steps)
+    problem = _Squares(calibration, consistent, weights, rows)
+    found = problem.solved(start, gap=wanted, steps=steps, pull=pull)
     apart = sum(
         float(((part.counts - problem.consistent[part.columns]) ** 2).sum()) / part.deviation**2 for part in measured
     )
     return replace(found, squares=found.squares + apart / 2)
+
+
+def independent(grid: Grid, consistent: Mapping[Columns, Array], rows: float) -> dict[str, Array]:
+    """The distribution of each column as its noisy counts say, with a little of all alike; columns of which nothing was
+    measured have none."""
+    found = {}
+    for name, size in grid.sizes.items():
+        group = min((group for group in consistent if name in group), key=grid.size, default=None)
+        if group is not None:
+            counts = np.maximum(summed(consistent[group], group, (name,)), 0.0)
+            found[name] = (counts + _ALIKE * rows / size) / (counts.sum() + _ALIKE * rows)
+    return found
 
 
 def _merged(grid: Grid, measured: Sequence[Measured]) -> tuple[dict[Columns, Array], dict[Columns, float]]:
@@ -161,13 +184,30 @@ class _Squares:
     def __init__(
         self, calibration: Calibration, counts: dict[Columns, Array], weights: dict[Columns, float], total: float
     ) -> None:
-        self.consistent = agreed(counts, weights)
+        self.consistent = counts
         self._calibration, self._weights, self._total = calibration, weights, total
         self._scale = calibration.pack({group: np.full(counts[group].shape, weights[group] ** 0.5) for group in counts})
         self._target = self._scale * calibration.pack(self.consistent)
         self._row_scale = total * self._scale
 
-    def solved(self, start: Fitted | None, *, gap: float, steps: int) -> Fitted:
+    def solved(self, start: Fitted | None, *, gap: float, steps: int, pull: float | None) -> Fitted:
+        """The model of a pull that stays, or of one that is lowered until the squares are certified."""
+        return self._lowered(start, gap, steps) if pull is None else self._pulled(start, gap, steps, pull)
+
+    def _pulled(self, start: Fitted | None, gap: float, steps: int, last: float) -> Fitted:
+        """The least of squares and pull; a cold start comes down to the pull in strides."""
+        place, done, pull = self._begin(start), 0, last
+        for pull in _pulls(self._total, last, warm=start is not None):
+            room = gap if pull == last else _SHARE * _GAP_PER_ROW * pull
+            place, used = descend(partial(self._smooth, pull), place, excess=room, steps=max(1, steps - done))
+            done += used
+            if pull == last or done >= steps:
+                break
+        _, gradient = self._smooth(pull, place)
+        found = _Found(self._squares(self._marginals(pull, place)), pull, place)
+        return self._fitted(found, float(gradient @ gradient) / 2, done, place)
+
+    def _lowered(self, start: Fitted | None, gap: float, steps: int) -> Fitted:
         """Lower the pull until the squares are certified, or all steps are used; the best of what was found."""
         place, done, highest, best = self._begin(start), 0, 0.0, _NOTHING
         for pull in _pulls(self._total, gap / _GAP_PER_ROW, warm=start is not None):
@@ -179,13 +219,16 @@ class _Squares:
             )
             if best.squares - highest <= gap or done >= steps:
                 break
+        return self._fitted(best, max(0.0, best.squares - highest), done, place)
+
+    def _fitted(self, found: _Found, gap: float, done: int, place: Array) -> Fitted:
         return Fitted(
-            beliefs=self._calibration.beliefs(self._potentials(best.pull, best.place)),
+            beliefs=self._calibration.beliefs(self._potentials(found.pull, found.place)),
             total=self._total,
-            squares=best.squares,
-            gap=max(0.0, best.squares - highest),
+            squares=found.squares,
+            gap=gap,
             steps=done,
-            pull=best.pull,
+            pull=found.pull,
             dual=self._calibration.unpack(self._scale * place),
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -15,27 +16,31 @@ from dalenius.accounting.allowance import Allowance
 from dalenius.mechanisms.door import measure
 from dalenius.randomness.entropy import Entropy
 from dalenius.release.grid import Columns
-from dalenius.release.inference.fitting import Fitted, Measured, fit
+from dalenius.release.inference.fitting import Fitted, Measured
 from dalenius.release.inference.growth import Growth
 from dalenius.release.people import People
 from dalenius.release.synthetic.choosing import candidates, rounded, scores, scores_change
+from dalenius.release.synthetic.constraints import UNCONSTRAINED, Constraints
 from dalenius.release.synthetic.purse import Purse, deviation, typical
 from dalenius.release.workloads.marginals import Marginals
 
 LARGEST_MODEL = 2_000_000
 """How many numbers a model may have, once all is spent."""
 _ROUNDS_OF_COLUMN = 16
+_FELT = 0.7
+"""How much of the noise of a measured marginal is left in the model, about: fitting takes the rest away."""
 _ON_NOISE = Fraction(9, 10)
 """How much of a round's price is for the noise; the rest is for the choice."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How marginals are chosen: `largest` is how many numbers the model may have, `steps` how long it is fitted in a
-    round."""
+    """How marginals are chosen: `largest` is how many numbers the model may have, `batch` how many marginals are chosen
+    and measured before it is fitted again, `constraints` what every model keeps to."""
 
     largest: int = LARGEST_MODEL
-    steps: int = 300
+    batch: int = 1
+    constraints: Constraints = UNCONSTRAINED
 
 
 @dataclass
@@ -57,44 +62,55 @@ class Adaptive:
         return self.measured
 
     def run(self) -> Fitted:
+        """Spend all of the allowance; the model that fits what was measured."""
         purse = Purse(self.allowance)
-        total = purse.left
+        total, weights = purse.left, candidates(self.workload)
         part = total / (_ROUNDS_OF_COLUMN * len(self.people.grid.columns))
         for name in sorted({name for group in self.workload.groups for name in group}):
             self._measure(purse, part * _ON_NOISE, (name,))
         model = self._fitted(None)
-        weights = candidates(self.workload)
         while purse.left > part / 1000:
-            if purse.left < 2 * part:
-                part = purse.left
-            group, noise = self._choose(purse, part, model, weights, 1 - purse.left / total)
-            before = model.counts(group)
-            self._measure(purse, min(part * _ON_NOISE, purse.left), group)
+            part = purse.left if purse.left < 2 * part else part
+            count = max(1, min(self.settings.batch, int(purse.left / part)))
+            groups, noise = self._choose(purse, part, model, weights, count=count, spent=1 - purse.left / total)
+            before = [model.counts(group) for group in groups]
+            for group in groups:
+                self._measure(purse, min(part * _ON_NOISE, purse.left), group)
             model = self._fitted(model)
-            self.rounds += 1
-            moved = float(np.abs(model.counts(group) - before).sum())
-            if moved <= noise * self.people.grid.size(group):
+            moved = sum(
+                float(np.abs(model.counts(group) - old).sum()) for group, old in zip(groups, before, strict=True)
+            )
+            if moved <= noise * sum(map(self.people.grid.size, groups)):
                 part *= 4
+            self.rounds += 1
             if self.tick:
                 self.tick(100 * float(1 - purse.left / total))
         return model
 
     def _choose(
-        self, purse: Purse, part: Fraction, model: Fitted, weights: dict[Columns, int], spent: Fraction
-    ) -> tuple[Columns, float]:
-        allowed = self._allowed(list(weights), spent)
-        noise = typical(purse.noise(part * _ON_NOISE, self.people.change([allowed[0]])))
-        told = [rounded(model.total * shares) for shares in model.beliefs.marginals(allowed)]
-        change = scores_change(self.people, allowed, weights)
+        self, purse: Purse, part: Fraction, model: Fitted, weights: dict[Columns, int], *, count: int, spent: Fraction
+    ) -> tuple[list[Columns], float]:
+        """The groups that the model gets most wrong, one after the other, and the noise that measuring them adds."""
         grid = self.people.grid
-        sealed = self.people.computed(
-            lambda crowd: scores(crowd, allowed, told, weights, noise, grid), sensitivity=change
+        left = self._allowed(list(weights), [], spent)
+        told = dict(
+            zip(left, map(rounded, (model.total * each for each in model.beliefs.marginals(left))), strict=True)
         )
-        place = measure(purse.choice(part * (1 - _ON_NOISE), change), sealed, self.allowance, self.entropy)
-        return allowed[place], noise
+        noise = _FELT * typical(purse.noise(part * _ON_NOISE, self.people.change([left[0]])))
+        chosen: list[Columns] = []
+        while left and len(chosen) < count:
+            change, known = scores_change(self.people, left, weights), [told[group] for group in left]
+            score = partial(scores, groups=left, told=known, weights=weights, noise=noise, grid=grid)
+            sealed = self.people.computed(score, sensitivity=change)
+            place = measure(purse.choice(part * (1 - _ON_NOISE), change), sealed, self.allowance, self.entropy)
+            chosen.append(left[place])
+            left = self._allowed([group for group in left if group != left[place]], chosen, spent)
+        return chosen, noise
 
-    def _allowed(self, groups: Sequence[Columns], spent: Fraction) -> list[Columns]:
-        growth = Growth(self.people.grid, [part.columns for part in self.measured])
+    def _allowed(self, groups: Sequence[Columns], chosen: Sequence[Columns], spent: Fraction) -> list[Columns]:
+        """The groups that would not make the model larger than it may be by now."""
+        known = [*self.settings.constraints.together, *(part.columns for part in self.measured), *chosen]
+        growth = Growth(self.people.grid, known)
         most = self.settings.largest * float(max(spent, Fraction(1, 20)))
         return [group for group in groups if len(group) == 1 or growth.cells(group) <= most]
 
@@ -105,4 +121,4 @@ class Adaptive:
         self.measured.append(Measured(group, np.asarray(noisy, dtype=np.float64), deviation(noise)))
 
     def _fitted(self, start: Fitted | None) -> Fitted:
-        return fit(self.people.grid, self.measured, start=start, steps=self.settings.steps)
+        return self.settings.constraints.fit(self.people.grid, self.measured, start=start)

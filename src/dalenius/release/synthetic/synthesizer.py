@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import ceil
 
+from dalenius.accounting.amounts import Amount
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
 from dalenius.curator.asking.asking import Cost
@@ -14,13 +15,18 @@ from dalenius.curator.asking.prices import Offer
 from dalenius.privacy.numbers import Number, whole
 from dalenius.query.estimates.kinds import COUNT, REAL, TEXT
 from dalenius.query.frames.frames import Frame
+from dalenius.release.axes import Axis
 from dalenius.release.carrier import Bins, Carrier
 from dalenius.release.grid import Columns, Grid
 from dalenius.release.inference.fitting import Measured
 from dalenius.release.synthetic.adaptive import Settings
 from dalenius.release.synthetic.bars import BAR
+from dalenius.release.synthetic.charging import charged
+from dalenius.release.synthetic.constraints import Constraints
 from dalenius.release.synthetic.fits import Fit
 from dalenius.release.synthetic.tables import SyntheticTable
+
+_PARTS_OF_MODEL = 20
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,9 @@ class Synthesizer:
     date into about so many bins, or into bins of a width given as text ('5'). `order` says which questions the table
     is made for: all combinations of so many columns; or name the groups of columns in `groups`. `rows` is how many rows
     of one unit are counted, as declared for the table if it is not given.
+
+    What is public besides: `impossible` lists SQL conditions that are true for no row (`age < 15 AND married`), and
+    `total` is the number of rows, if it is known. The model and its rows keep to both, whatever the data hold.
     """
 
     columns: Sequence[str] | None = None
@@ -38,6 +47,8 @@ class Synthesizer:
     order: int = 3
     groups: Sequence[Sequence[str]] | None = None
     rows: int | None = None
+    impossible: Sequence[str] = ()
+    total: int | None = None
     settings: Settings = field(default_factory=Settings)
 
     def cost(self, rows: Frame, *, epsilon: Number | None = None, share: Number | None = None) -> Cost:
@@ -62,17 +73,27 @@ class Synthesizer:
         """
         carrier = self._carrier(rows)
         fit = self._fit(carrier, Offer(epsilon, share), progress)
-        answer = carrier.asked.buy(fit, _as_answer, text=f"SYNTHESIZE {carrier.text}", key=key, fresh=fresh)
-        return SyntheticTable.from_answer(answer, carrier.axes, fit.groups)
+        answer = carrier.asked.buy(fit, as_answer, text=f"SYNTHESIZE {carrier.text}", key=key, fresh=fresh)
+        return SyntheticTable.from_answer(answer, fit)
 
     def _carrier(self, rows: Frame) -> Carrier:
         return Carrier.of(rows, columns=self.columns, bins=self.bins, most=self.rows)
 
     def _fit(self, carrier: Carrier, offer: Offer, progress: Callable[[float], object] | None = None) -> Fit:
-        offer.require_one()
-        bought = carrier.asked.bought(epsilon=offer.epsilon, share=offer.share)
-        charge = {name: replace(amount, delta=0) for name, amount in bought.items()}  # no step has an event to pay for
-        return Fit(carrier.question, carrier.axes, self._groups(carrier.grid), self.settings, charge, progress)
+        return self.planned(carrier, charged(carrier, offer), progress)
+
+    def planned(
+        self, carrier: Carrier, charge: Mapping[str, Amount], progress: Callable[[float], object] | None = None
+    ) -> Fit:
+        """The fit of carried rows for a price; nothing is read or spent."""
+        settings = self._settings(carrier.axes)
+        return Fit(carrier.question, carrier.axes, self._groups(carrier.grid), settings, charge, progress)
+
+    def _settings(self, axes: Sequence[Axis]) -> Settings:
+        """The settings with what was declared; conditions may take up as much of the model as a first marginal."""
+        largest = self.settings.largest // _PARTS_OF_MODEL
+        stated = Constraints.declared(axes, self.impossible, self.total, largest=largest)
+        return replace(self.settings, constraints=stated)
 
     def _groups(self, grid: Grid) -> tuple[Columns, ...]:
         if self.groups is not None:
@@ -80,7 +101,7 @@ class Synthesizer:
         return tuple(combinations(grid.columns, min(whole(1, order=self.order), len(grid.columns))))
 
 
-def _as_answer(measured: Iterable[Measured]) -> Answer:
+def as_answer(measured: Iterable[Measured]) -> Answer:
     """The noisy marginals as a table: which columns, which cell, and its noisy count."""
     marginals: list[str] = []
     cells: list[int] = []

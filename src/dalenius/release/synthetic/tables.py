@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, product
+from itertools import combinations, groupby, product
 
 import numpy as np
 import pyarrow as pa
 
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column, arrow_array
+from dalenius.curator.asking.prices import Offer
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.numbers import whole
+from dalenius.privacy.numbers import Number, whole
 from dalenius.query.estimates.kinds import REAL, TEXT, of_domain
+from dalenius.query.frames.frames import Frame
 from dalenius.randomness.entropy import Entropy, system_entropy
 from dalenius.release.axes import Axis, grid_of
 from dalenius.release.grid import Columns, Grid
-from dalenius.release.inference.fitting import Fitted, Measured, fit
-from dalenius.release.inference.sampling import rows
+from dalenius.release.inference.fitting import Fitted, Measured
+from dalenius.release.inference.sampling import Codes, rows
 from dalenius.release.inference.tables import Array
+from dalenius.release.synthetic.adaptive import Settings
 from dalenius.release.synthetic.bars import known
+from dalenius.release.synthetic.charging import charged
+from dalenius.release.synthetic.constraints import UNCONSTRAINED, Constraints
+from dalenius.release.synthetic.evaluating import Evaluation, carried, compared, shown_as
+from dalenius.release.synthetic.fits import Fit
 from dalenius.release.synthetic.reports import Report, report
 
 FREE = "From a synthetic table: made of noisy marginals that were paid for before, at no further price."
@@ -39,12 +46,16 @@ class SyntheticTable:
     groups: tuple[Columns, ...]
     measured: tuple[Measured, ...]
     source: Answer
+    constraints: Constraints = UNCONSTRAINED
+    rows_of_unit: int = 1
+    """How many rows of one unit were counted."""
 
     @classmethod
-    def from_answer(cls, answer: Answer, axes: Sequence[Axis], groups: Sequence[Columns]) -> SyntheticTable:
+    def from_answer(cls, answer: Answer, fit: Fit) -> SyntheticTable:
         """The table that noisy marginals make, as `Synthesizer.fit` bought them."""
-        grid = grid_of({axis.name: axis for axis in axes})
-        return cls(tuple(axes), tuple(groups), tuple(_measured(answer, grid)), answer)
+        grid = grid_of({axis.name: axis for axis in fit.axes})
+        measured = tuple(_measured(answer, grid))
+        return cls(fit.axes, fit.groups, measured, answer, fit.settings.constraints, fit.question.most.rows)
 
     @property
     def grid(self) -> Grid:
@@ -52,23 +63,26 @@ class SyntheticTable:
 
     @cached_property
     def model(self) -> Fitted:
-        """The distribution that fits the noisy marginals best."""
-        return fit(self.grid, self.measured)
+        """The distribution that fits the noisy marginals best, and keeps to what was declared."""
+        return self.constraints.fit(self.grid, self.measured)
 
     @property
     def size(self) -> int:
-        """How many rows the private table has, about: what the noisy marginals add up to."""
+        """How many rows the private table has: as declared, or about, what the noisy marginals add up to."""
         return max(0, round(self.model.total))
 
     def sample(self, count: int | None = None, *, entropy: Entropy | None = None) -> pa.Table:
         """New rows, as an Arrow table; as many as the private table has, about, unless told otherwise."""
         source = system_entropy() if entropy is None else entropy
         places = rows(self.model.beliefs, self.size if count is None else whole(0, count=count), source)
-        columns = {
-            axis.name: arrow_array(axis.values(places[:, place], source), of_domain(axis.domain))
+        return pa.table(self.columns(places, source))
+
+    def columns(self, places: Codes, entropy: Entropy) -> dict[str, pa.Array]:
+        """The columns of rows that are given by their places on the axes, with a value of each bin."""
+        return {
+            axis.name: arrow_array(axis.values(places[:, place], entropy), of_domain(axis.domain))
             for place, axis in enumerate(self.axes)
         }
-        return pa.table(columns)
 
     def counts(self, columns: Iterable[str]) -> Array:
         """The expected counts of all combinations of some columns, with an axis for each."""
@@ -100,6 +114,34 @@ class SyntheticTable:
     def report(self) -> Report:
         """What the table is worth, and what it must not be used for; made of noisy measurements alone."""
         return report(self.model, self.measured, self.groups, charge=self.source.charge)
+
+    def evaluate(
+        self,
+        rows: Frame,
+        *,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        groups: Iterable[Iterable[str]] | None = None,
+        key: str | None = None,
+        fresh: bool = False,
+    ) -> Evaluation:
+        """How wrong it is, measured on the private rows with noise; charged like everything else. `groups` are the
+        groups of columns to measure: all of one and two columns and those it was made for, unless others are named."""
+        chosen = self.evaluated(groups)
+        carrier = carried(rows, self.axes, self.rows_of_unit)
+        fit = Fit(carrier.question, self.axes, chosen, Settings(), charged(carrier, Offer(epsilon, share)))
+        finished, text = shown_as(chosen, self.size), f"EVALUATE {carrier.text}"
+        comparison = compared(fit, self.model, chosen)
+        return Evaluation(carrier.asked.buy(comparison, finished, text=text, key=key, fresh=fresh))
+
+    def evaluated(self, groups: Iterable[Iterable[str]] | None = None) -> tuple[Columns, ...]:
+        """The groups of columns that an evaluation measures."""
+        grid = self.grid
+        asked = [*combinations(grid.columns, 1), *combinations(grid.columns, 2), *self.groups]
+        chosen = tuple(dict.fromkeys(asked if groups is None else map(grid.ordered, groups)))
+        if not chosen or not all(chosen):
+            raise InvalidParameter("groups", chosen, allowed="one or more groups of columns")
+        return chosen
 
 
 def _measured(answer: Answer, grid: Grid) -> Iterable[Measured]:

@@ -7,11 +7,13 @@ teaches the hypothesis. The session ends when its updates are used up.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import count as counted
 from math import floor
-from typing import NoReturn, Self
+from typing import NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,11 +23,12 @@ from dalenius.accounting.amounts import Amount, price
 from dalenius.accounting.conversion import to_delta
 from dalenius.errors import InvalidParameter, MechanismFinished, NotCopyable
 from dalenius.mechanisms.numeric_sparse import NumericSparse
+from dalenius.mechanisms.sparse_session import NumericSession
 from dalenius.privacy.decisions import least_multiple
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import Loss
-from dalenius.privacy.neighbours import Neighbours, stated
-from dalenius.privacy.numbers import Number, inside_unit, positive, probability, whole
+from dalenius.privacy.neighbours import Neighbours, require_same, stated
+from dalenius.privacy.numbers import Number, inside_unit, of_kind, positive, probability, whole
 from dalenius.process import identity
 from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.laws import DiscreteLaplaceLaw
@@ -35,6 +38,9 @@ from dalenius.release.textbook.online_noise import affordable_alpha, noise_share
 from dalenius.release.textbook.sealed import require_computable, rows_moved
 from dalenius.release.textbook.update_rules import Hypothesis, UpdateRule, require_enough
 from dalenius.release.workloads.workload import Integers, Reals
+
+Claim: TypeAlias = Callable[[], int | None]
+"""Takes the next of the rounds that were paid for: its number, from 1 on, or None where all were taken."""
 
 DEFAULT_UPDATES = 64
 """The updates of a practical plan where none are asked for; see `OnlinePlan.practical`."""
@@ -61,10 +67,11 @@ class OnlinePlan:
     """What a session is made of: the update rule, the sparse vector, and the threshold above which a question is hard.
 
     Guarantee: the loss is that of `mechanism`, whatever is asked and however the hypothesis is kept: the data is
-    compared only, twice for each question (f(x) - f(D) and f(D) - f(x)), through one running sparse vector. All else is
-    public. `threshold` and a question's weights are in parts of 1 / denominator of a person. After each update, up to
-    `replays` old questions are learned again, the worst first; a rule that keeps one histogram is needed for that. A
-    rule that uses numbers is told that they are off by at most `slack` people.
+    compared only, twice for each question (f(x) - f(D) and f(D) - f(x)), through rounds of a sparse vector, each of
+    which ends with its hard question. All else is public. `threshold` and a question's weights are in parts of
+    1 / denominator of a person. After each update, up to `replays` old questions are learned again, the worst first; a
+    rule that keeps one histogram is needed for that. A rule that uses numbers is told that they are off by at most
+    `slack` people.
     Reference: Dwork & Roth 2014, Algorithms 6 and 11 and Theorems 4.13 and 5.13: the first hypothesis is that of the
     rule, which is not uniform for every rule, and with delta > 0 both are (epsilon, delta)-DP. Slides that use the
     comparison's own noise for the answer as well are not private as they claim; here numbers have noise of their own.
@@ -171,7 +178,7 @@ class OnlinePlan:
                 return False
             loss = mechanism(1 / inverse).loss(sensitivity=moves)
             if amount is not None:
-                return price(loss, order=amount.order) <= amount
+                return _fits(loss, amount)
             event = probability(delta=delta)
             return to_delta(loss, epsilon=target) <= event if event else count / inverse <= target
 
@@ -203,6 +210,11 @@ class OnlinePlan:
         """What a session costs, paid at its start."""
         return self.mechanism.loss(sensitivity=self.mechanism.search.rounds.sensitivity)
 
+    @cached_property
+    def round(self) -> NumericSparse:
+        """One round by itself. All rounds together cost what the session costs, to the unit of a ledger."""
+        return replace(self.mechanism, search=replace(self.mechanism.search, cutoff=1))
+
     def start(
         self,
         histogram: Exact[Integers],
@@ -210,20 +222,14 @@ class OnlinePlan:
         entropy: Entropy,
         *,
         hypothesis: Hypothesis | None = None,
+        claim: Claim | None = None,
     ) -> OnlineSession:
-        """Pay for everything, and begin, with a public hypothesis that may come from elsewhere."""
-        return OnlineSession(self, histogram, allowance, entropy, hypothesis)
+        """Pay for everything, and begin, with a public hypothesis that may come from elsewhere.
 
-    def resumed(self, *, left: int) -> OnlinePlan:
-        """The plan of a session that was broken off with `left` updates: the round that ran then is used up, because
-        its secret threshold is lost. The session's first charge covers it; the caller keeps it apart as an allowance.
-
-        Proof: a broken round has shown a part of what a finished one shows, and all rounds of both sessions together
-        are no more than were paid for.
+        `claim` is asked before each round, and whoever gives it vouches that over all sessions of one payment it gives
+        each number once, up to `updates`; a ledger does. Without it, the rounds are this session's own.
         """
-        rounds = whole(2, left=left) - 1
-        search = replace(self.mechanism.search, cutoff=min(rounds, self.updates))
-        return replace(self, mechanism=replace(self.mechanism, search=search))
+        return OnlineSession(self, histogram, allowance, entropy, hypothesis=hypothesis, claim=claim)
 
     def error(self, beta: Number | None = None, *, measured: bool) -> Fraction:
         """How far off, in people, one answer is at most, with probability 1 - beta.
@@ -260,12 +266,23 @@ class OnlinePlan:
         return self.error(measured=False), self.error(measured=True)
 
 
+def _fits(loss: Loss, amount: Amount) -> bool:
+    try:
+        return price(loss, order=amount.order) <= amount
+    except InvalidParameter:  # more than any ledger can hold
+        return False
+
+
 class OnlineSession:
     """A running session. Its hypothesis is public: it may be saved, published and asked by others.
 
     A question is a vector of integer weights from 0 to the plan's denominator, one for each cell, and may depend on all
     earlier answers. Threads may share a session; it answers one question at a time. It cannot be copied or pickled,
-    because its threshold is secret; see `OnlinePlan.resumed`.
+    because its threshold is secret. A round is claimed and begins with the first question after the last hard one; it
+    ends with its hard question, with one that fails, or with the session: a round that was broken off is used up.
+
+    Proof that this loses no more than was paid for: a round that was broken off has shown a part of what a finished one
+    shows, no number of a round is claimed twice, and each round draws what one round costs.
     """
 
     def __init__(
@@ -274,17 +291,26 @@ class OnlineSession:
         histogram: Exact[Integers],
         allowance: Allowance,
         entropy: Entropy,
+        *,
         hypothesis: Hypothesis | None = None,
+        claim: Claim | None = None,
     ) -> None:
         if not isinstance(histogram, Exact):
             raise InvalidParameter("histogram", type(histogram), allowed="an Exact histogram")
+        of_kind(Allowance, allowance=allowance)
+        require_same(mechanism=plan.neighbours, allowance=allowance.neighbours)
+        self._entropy = of_kind(Entropy, entropy=entropy)  # type: ignore[type-abstract]
         self.plan, self._histogram = plan, histogram
         self._moves = Fraction(plan.denominator * rows_moved(histogram))
         self._hypothesis = plan.rule.start() if hypothesis is None else _hypothesis(hypothesis, plan.rule)
         self._learned = _Learned(plan)
         self._lock, self._process = threading.RLock(), identity()
-        self.asked = 0
-        self._sparse = plan.mechanism.start(allowance, entropy)
+        self.asked, self.begun = 0, 0  # questions, and the number of the last round that was claimed
+        self._claim: Claim = claim or counted(1).__next__
+        self._running: NumericSession | None = None
+        allowance.draw(plan.loss())
+        one = plan.round.loss(sensitivity=plan.mechanism.search.rounds.sensitivity)
+        self._price = price(one, order=allowance.left.order)
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -293,13 +319,13 @@ class OnlineSession:
 
     @property
     def left(self) -> int:
-        """How many more questions can be hard before the session ends."""
-        return self._sparse.left
+        """How many more questions can be hard before the session ends, as far as it has claimed its rounds."""
+        return self.plan.updates - self.begun + self._is_open
 
     @property
     def finished(self) -> bool:
         """Whether no more questions are answered."""
-        return self._sparse.finished
+        return not self.left
 
     @property
     def expected_left(self) -> int | None:
@@ -313,16 +339,31 @@ class OnlineSession:
         if identity() != self._process:
             raise MechanismFinished("an online session", because="it was started in another process")
         with self._lock:
-            if not self.left:
-                used = f"all {self.plan.updates} updates that were paid for are used up; its hypothesis stays public"
-                raise MechanismFinished("an online session", because=used)
-            return self._answered(question)
+            return self._answered(question, self._open_round())
 
-    def _answered(self, question: Integers) -> OnlineAnswer:
+    @property
+    def _is_open(self) -> bool:
+        return self._running is not None and not self._running.finished
+
+    def _open_round(self) -> NumericSession:
+        """The round that runs, or the next one, if it can be had."""
+        if self._running is not None and not self._running.finished:
+            return self._running
+        number = None if self.finished else self._claim()
+        if number is None or number > self.plan.updates:
+            self.begun, self._running = self.plan.updates, None
+            used = f"all {self.plan.updates} updates that were paid for are used up; its hypothesis stays public"
+            raise MechanismFinished("an online session", because=used)
+        self.begun = max(number, self.begun + 1)
+        paid = Allowance(self._price, neighbours=self.plan.neighbours, account="a round of an online session")
+        self._running = self.plan.round.start(paid, self._entropy)
+        return self._running
+
+    def _answered(self, question: Integers, running: NumericSession) -> OnlineAnswer:
         parts, rule = self.plan.denominator, self.plan.rule
         shares = question.astype(np.float64) if parts == 1 else question / parts
         guess = round(rule.answer(self._hypothesis, shares) * parts)
-        found = self._off(question, guess)
+        found = self._off(question, guess, running)
         self.asked += 1
         value = guess if found is None else guess + found
         if found is not None:
@@ -330,7 +371,7 @@ class OnlineSession:
         error = self.plan.bars[found is not None]
         return OnlineAnswer(people=Fraction(value, parts), error=error, measured=found is not None, left=self.left)
 
-    def _off(self, question: Integers, guess: int) -> int | None:
+    def _off(self, question: Integers, guess: int, running: NumericSession) -> int | None:
         """How far the truth is from the guess, with noise, if it is found to be far; None otherwise."""
 
         def above(counts: Integers) -> int:
@@ -339,10 +380,10 @@ class OnlineSession:
         def below(counts: Integers) -> int:
             return guess - int(question @ counts)
 
-        more = self._sparse.ask(self._histogram.map(above, sensitivity=self._moves), threshold=self.plan.threshold)
+        more = running.ask(self._histogram.map(above, sensitivity=self._moves), threshold=self.plan.threshold)
         if more is not None:
             return more
-        less = self._sparse.ask(self._histogram.map(below, sensitivity=self._moves), threshold=self.plan.threshold)
+        less = running.ask(self._histogram.map(below, sensitivity=self._moves), threshold=self.plan.threshold)
         return None if less is None else -less
 
     def _learn(self, shares: Reals, value: float) -> None:
@@ -365,7 +406,7 @@ class OnlineSession:
         return f"<an online session: {self.asked} questions asked, {self.left} of {self.plan.updates} updates left>"
 
     def __reduce_ex__(self, *_: object) -> NoReturn:
-        raise NotCopyable("an online session", instead="plan.resumed(left=...) for what is left of it")
+        raise NotCopyable("an online session", instead="plan.start(...) with a claim on what is left of it")
 
     __copy__ = __deepcopy__ = __reduce__ = __getstate__ = __reduce_ex__
 

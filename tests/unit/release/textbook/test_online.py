@@ -24,6 +24,7 @@ from dalenius.errors import (
     MechanismFinished,
     NeighbourMismatch,
     NotCopyable,
+    UnusableValue,
 )
 from dalenius.mechanisms.sparse_session import NumericSession
 from dalenius.privacy.exact import Exact
@@ -289,17 +290,71 @@ def test_a_larger_error_can_be_accepted_so_that_updates_last() -> None:
     assert practical(accepted=1).threshold == practical().threshold
 
 
-def test_a_session_that_was_broken_off_goes_on_with_one_update_less(sealed: Given, paid: Given) -> None:
+@pytest.mark.parametrize("order", [None, Fraction(20)])
+def test_all_rounds_together_cost_what_the_session_costs(order: Fraction | None) -> None:
     plan = practical(updates=5)
-    rest = plan.resumed(left=4)
-    assert rest.updates == 3
-    order = Fraction(20)
-    parts = [plan.resumed(left=2), rest]
-    assert price(rest.loss(), order=order) <= price(plan.loss(), order=order)
-    assert sum(each.updates for each in parts) + 1 == plan.updates
-    assert rest.start(sealed([PEOPLE, 0, 0, 0]), paid(rest.loss()), SeededEntropy(1)).left == 3
-    with pytest.raises(InvalidParameter):
-        plan.resumed(left=1)
+    one = plan.round.loss(sensitivity=plan.mechanism.search.rounds.sensitivity)
+    assert price(one, order=order) * plan.updates == price(plan.loss(), order=order)
+    assert not price(plan.loss(), order=order) <= price(one, order=order) * (plan.updates - 1)
+
+
+def broken_off(claim: Callable[[], int | None] | None, sealed: Given, paid: Given) -> tuple[list[int], int]:
+    """How many updates each of ten sessions of one payment has left after its first question, and how many rounds they
+    began together."""
+    plan, begun, lefts = practical(updates=5), [0], []
+    start = type(plan.round).start
+
+    def counted(self: Any, *arguments: Any) -> Any:
+        begun[0] += 1
+        return start(self, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(plan.round), "start", counted)
+        for number in range(10):
+            session = plan.start(
+                sealed([PEOPLE // 4] * 4), paid(plan.loss()), SeededEntropy((number, "off")), claim=claim
+            )
+            try:
+                lefts.append(session.ask([1, 0, 0, 0]).left)
+            except MechanismFinished:
+                assert session.finished
+    return lefts, begun[0]
+
+
+def test_sessions_that_are_broken_off_use_a_round_each_and_never_more_than_were_paid_for(
+    sealed: Given, paid: Given
+) -> None:
+    turns = iter(range(1, 6))
+    assert broken_off(lambda: next(turns, None), sealed, paid) == ([5, 4, 3, 2, 1], 5)
+
+
+def test_the_test_above_notices_a_claim_that_always_says_yes(sealed: Given, paid: Given) -> None:
+    assert broken_off(lambda: 1, sealed, paid)[1] == 10 > practical(updates=5).updates
+
+
+def test_no_session_goes_past_its_updates_whatever_the_claim_says(sealed: Given, paid: Given) -> None:
+    plan = practical(updates=3)
+    session = plan.start(sealed([PEOPLE, 0, 0, 0]), paid(plan.loss()), SeededEntropy(5), claim=lambda: 1)
+    for question in ([0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]):
+        session._hypothesis = session.plan.rule.start()
+        assert session.ask(question).measured
+    with pytest.raises(MechanismFinished, match="all 3 updates"):
+        session.ask([1, 0, 0, 0])
+
+
+def test_a_question_that_fails_ends_its_round_and_no_more(
+    sealed: Given, paid: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = practical(updates=3)
+    session = plan.start(sealed([PEOPLE // 4] * 4), paid(plan.loss()), SeededEntropy(5))
+    session.ask([1, 0, 0, 0])
+    assert session.left == 3
+    with monkeypatch.context() as patch:
+        patch.setattr(NumericSession, "_compare", lambda *_: 1 / 0)
+        with pytest.raises(UnusableValue):
+            session.ask([1, 0, 0, 0])
+    assert session.left == 2
+    assert session.ask([1, 0, 0, 0]).left == 2
 
 
 def test_it_cannot_be_copied_pickled_or_used_in_another_process(

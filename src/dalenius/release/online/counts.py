@@ -1,0 +1,245 @@
+"""Online sessions of a private database: counting questions in SQL, of which only the hard ones use anything up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import NoReturn
+
+from dalenius.accounting.allowance import Allowance
+from dalenius.curator.asking.asking import Cost
+from dalenius.curator.asking.prices import Offer
+from dalenius.curator.curator import Asker
+from dalenius.curator.ledger.accounts import Receipt
+from dalenius.curator.ledger.ledger import TURN
+from dalenius.curator.replays import require_due
+from dalenius.errors import InvalidParameter, NotCopyable, WorkStopped
+from dalenius.privacy.numbers import Number, whole
+from dalenius.query.frames.frames import Frame
+from dalenius.randomness.entropy import fresh_entropy
+from dalenius.release.carrier import Bins, Carrier
+from dalenius.release.measured import as_answer, from_answer
+from dalenius.release.online.conditions import Conditions
+from dalenius.release.online.keeping import keep, kept
+from dalenius.release.online.opening import MOST_CELLS, Opening
+from dalenius.release.online.public import PublicCounts
+from dalenius.release.textbook.online import OnlineSession
+
+UPDATES, QUESTIONS = 16, 100_000
+_FURTHER = 2
+"""How many times further off than noise alone hides a question may be before it is measured, unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """The answer to one question: a number of rows, within ± `error` at 95 %.
+
+    `measured` says that the question was hard: it was measured, and used up one of the updates, of which `left` more
+    are left. `questions_left` is how many more questions that makes if hard ones go on coming as often as so far; None
+    where none has come.
+    """
+
+    count: int
+    error: int
+    measured: bool
+    left: int
+    questions_left: int | None
+
+    def __str__(self) -> str:
+        how = "measured" if self.measured else "from the hypothesis"
+        rest = "" if self.questions_left is None else f", about {self.questions_left} questions"
+        return f"{self.count} ± {self.error} at 95 % ({how}; {self.left} updates left{rest})"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Online:
+    """What a session is to be like; see `Session.online`."""
+
+    columns: Sequence[str] | None = None
+    bins: Bins = field(default_factory=dict)
+    rows: int | None = None
+    updates: int = UPDATES
+    questions: int = QUESTIONS
+    within: int | None = None
+
+    def cost(self, rows: Frame, *, epsilon: Number | None = None, share: Number | None = None) -> Cost:
+        """What a session would cost; nothing is read or spent."""
+        carrier = self._carrier(rows)
+        return carrier.asked.cost_of(self._opening(carrier, Offer(epsilon, share)), epsilon=epsilon)
+
+    def expected_error(self, rows: Frame, *, epsilon: Number | None = None, share: Number | None = None) -> int:
+        """The error bar of answers that are not measured; nothing is read or spent."""
+        opening = self._opening(self._carrier(rows), Offer(epsilon, share))
+        return ceil(opening.plan(people=1, within=self._within(opening)).bars[0])
+
+    def open(
+        self,
+        asker: Asker,
+        rows: Frame,
+        *,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        key: str | None = None,
+        fresh: bool = False,
+    ) -> OnlineCounts:
+        """Pay for a session and begin it, or go on with an equal one that was paid for before."""
+        carrier = self._carrier(rows)
+        opening = self._opening(carrier, Offer(epsilon, share))
+        within = self._within(opening)
+        answer = carrier.asked.buy(opening, as_answer, text=f"ONLINE {carrier.text}", key=key, fresh=fresh)
+        receipt = asker.curator.ledger.receipt(answer.receipt)
+        assert receipt is not None
+        known = kept(asker.curator, receipt.id, carrier.axes)
+        if known is None:
+            bar = ceil(opening.plan(people=1, within=within).bars[0])
+            measured = tuple(from_answer(answer, opening.grid))
+            known = PublicCounts.fitted(carrier.axes, measured, bar=bar, receipt=receipt.id)
+        return OnlineCounts(asker, opening, receipt, known, within)
+
+    def _carrier(self, rows: Frame) -> Carrier:
+        carrier = Carrier.of(rows, columns=self.columns, bins=self.bins, most=self.rows)
+        carrier.grid.require_small(
+            most=MOST_CELLS, use="an online session", instead="a Synthesizer, which works by marginals"
+        )
+        if carrier.grid.cells < 2:
+            raise InvalidParameter("cells", carrier.grid.cells, allowed="2 or more: columns that can differ")
+        return carrier
+
+    def _opening(self, carrier: Carrier, offer: Offer) -> Opening:
+        offer.require_one()
+        bought = carrier.asked.bought(epsilon=offer.epsilon, share=offer.share)
+        charge = {name: replace(amount, delta=0) for name, amount in bought.items()}  # no step has an event to pay for
+        updates, questions = whole(1, updates=self.updates), whole(1, questions=self.questions)
+        return Opening(carrier.question, carrier.axes, updates, questions, charge)
+
+    def _within(self, opening: Opening) -> int:
+        """From how many rows on a question that is off counts as hard; refused where noise alone hides more."""
+        least = opening.least.threshold
+        if self.within is None:
+            return _FURTHER * least
+        if whole(0, within=self.within) < least:
+            raise InvalidParameter(
+                "within", self.within, allowed=f"at least {least} rows, which noise hides at this price",
+                hint="Pay more, or for fewer updates or questions.",
+            )  # fmt: skip
+        return self.within
+
+
+class OnlineCounts:
+    """A session that was paid for: ask it any number of counting questions.
+
+    Guarantee: whatever is asked, by whomever, and however often the session is opened again, here or in other
+    processes, no more rounds are begun than were paid for: the ledger counts them. The secret of a round is never
+    stored, so a round that a process leaves unfinished is used up. Questions are answered one at a time.
+    """
+
+    def __init__(self, asker: Asker, opening: Opening, receipt: Receipt, known: PublicCounts, within: int) -> None:
+        self._asker, self._opening, self._receipt = asker, opening, receipt
+        self._known, self._conditions = known, Conditions(opening.axes)
+        self._plan = opening.plan(people=max(1, round(known.total)), within=within)
+        self._session: OnlineSession | None = None
+        self._lock, self._before, self._hard = threading.RLock(), known.asked, known.hard
+
+    @property
+    def receipt(self) -> str:
+        """What was paid: its receipt in the ledger."""
+        return self._receipt.id
+
+    @property
+    def left(self) -> int:
+        """How many more questions can be hard before the session ends, as far as it has claimed its rounds."""
+        if self._session is not None and self._session.begun:
+            return self._session.left
+        turns = self._asker.curator.ledger.records(TURN)
+        return self._plan.updates - len([each for each in turns if each["receipt"] == self._receipt.id])
+
+    @property
+    def asked(self) -> int:
+        """How many questions were asked, as far as that was kept."""
+        return self._before + (self._session.asked if self._session else 0)
+
+    @property
+    def questions_left(self) -> int | None:
+        """How many more questions there will be, if hard ones go on coming as often as so far; None where none came."""
+        return self.left * self.asked // self._hard if self._hard else None
+
+    @property
+    def errors(self) -> tuple[int, int]:
+        """How far off an answer is at most, at 95 %: one that is not measured, and one that is."""
+        easy, hard = self._plan.bars
+        return ceil(easy), ceil(hard)
+
+    @property
+    def hypothesis(self) -> PublicCounts:
+        """What is known so far: public, to be saved, published and asked without the database."""
+        with self._lock:
+            if self._session is None:
+                return self._known
+            counts = self._session.hypothesis
+            return self._known.learned(counts, asked=self.asked, hard=self._hard, bar=self.errors[0])
+
+    def ask(self, condition: str) -> Count:
+        """How many rows a condition is true for, such as "age >= 65 AND city = 'Oslo'".
+
+        An easy question is answered from the hypothesis, a hard one is measured and uses up an update. When all updates
+        are used up, `MechanismFinished` is raised and the hypothesis can still be asked.
+        """
+        with self._lock, self._asker.curator.working():
+            require_due(self._asker)
+            self._asker.payer(self._opening.question)
+            true = self._conditions.true(condition).ravel()
+            answer = self._running().ask(true)
+            if answer.measured:
+                self._hard += 1
+                self._keep()
+            error = ceil(answer.error)
+            return Count(int(answer.people), error, answer.measured, answer.left, self.questions_left)
+
+    def _running(self) -> OnlineSession:
+        if self._session is None:
+            self._session = self._begun()
+        return self._session
+
+    def _begun(self) -> OnlineSession:
+        """A session over the rows, which are counted anew and stay sealed; nothing is claimed before it is asked."""
+        curator, began = self._asker.curator, time.monotonic()
+        failed: BaseException | None = None
+        try:
+            (step,) = self._opening.passes
+            histogram = self._opening.histogram(curator.engine.run(step, seconds=curator.seconds))
+            paid = Allowance(self._opening.for_rounds, neighbours=self._opening.neighbours)
+            curator.settle(time.monotonic() - began)
+            return self._plan.start(
+                histogram, paid, fresh_entropy(), hypothesis=self._known.counts, claim=self._claimed
+            )
+        except BaseException as error:
+            failed = error
+        if not isinstance(failed, KeyboardInterrupt):
+            curator.settle(time.monotonic() - began)
+        # Out of the handler, so that neither the error nor its text travels along: both can depend on rows.
+        curator.log.record(self._receipt.id, self._asker.name, failed)
+        raise KeyboardInterrupt(str(WorkStopped())) if isinstance(failed, KeyboardInterrupt) else WorkStopped
+
+    def _claimed(self) -> int | None:
+        return self._asker.curator.ledger.claim(self._receipt, most=self._plan.updates)
+
+    def _keep(self) -> None:
+        try:
+            keep(self._asker.curator, self.hypothesis)
+        except OSError as error:  # what is lost is accuracy after a restart
+            self._asker.curator.log.record(self._receipt.id, self._asker.name, error)
+
+    def __repr__(self) -> str:
+        names = ", ".join(axis.name for axis in self._opening.axes)
+        rest = f"{self.left} of {self._plan.updates} updates left"
+        return f"<OnlineCounts over {names}: {self.asked} questions asked, {rest}>"
+
+    def __reduce_ex__(self, *_: object) -> NoReturn:
+        raise NotCopyable("an online session", instead="online(...) with the same terms, which costs nothing more")
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__
