@@ -1,6 +1,6 @@
-"""`python -m benchmarks [draws] [questions] [scale] [ledger] [server] [libraries]`: measure, print, write
-benchmarks/results/, and fail if a limit is missed. Without names all parts but `scale` run: some minutes each, half
-an hour for other libraries. `scale` takes hours for its 100 million rows."""
+"""`python -m benchmarks [draws] [questions] [scale] [ledger] [server] [libraries] [synthetic] [ranges]`: measure,
+print, write benchmarks/results/, and fail if a limit is missed. Without names all parts but `scale` run: some minutes
+each, half an hour for other libraries. `scale` takes hours for its 100 million rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from pathlib import Path
 
 from benchmarks import ledger as ledgers
 from benchmarks import peers, planning, queries, query_peers, released_keys
+from benchmarks import ranges as range_sets
 from benchmarks import scale as scales
 from benchmarks import server as servers
+from benchmarks import synthetic as synthetics
 from benchmarks.accuracy import accuracies
 from benchmarks.draws import CASES, LAWS, fresh_scale_latency, speeds
 from benchmarks.limits import (
@@ -105,6 +107,22 @@ def libraries() -> tuple[list[str], list[Limit]]:
     return [peer_section(found, others)], key_limits(released_keys.numbers(found), others)
 
 
+def synthetic() -> tuple[list[str], list[Limit]]:
+    """Synthetic tables of real data."""
+    runs = synthetics.measured()
+    return [synthetics.synthetic_section(runs)], synthetics.synthetic_limits(runs)
+
+
+def ranges() -> tuple[list[str], list[Limit]]:
+    """Strategies for ranges, on known workloads and real histograms."""
+    best, found, held = (
+        range_sets.optima(),
+        range_sets.sets(range_sets.histograms(), range_sets.RUNS),
+        range_sets.sets(range_sets.held_out(), range_sets.HELD_RUNS),
+    )
+    return [range_sets.section(best, found, held)], range_sets.limits(best, found, held)
+
+
 PARTS: dict[str, Part] = {
     "draws": draws,
     "questions": questions,
@@ -112,6 +130,8 @@ PARTS: dict[str, Part] = {
     "ledger": ledger,
     "server": server,
     "libraries": libraries,
+    "synthetic": synthetic,
+    "ranges": ranges,
 }
 
 

@@ -2,7 +2,8 @@
 
 The names below load on first use. The rooms are `privacy` (neighbours, sensitivities, losses, divergences),
 `randomness` (exact noise), `accounting` (composition, budgets), `mechanisms`, `query` (questions and their prices),
-`engines` (where they run), `curator` (catalog, ledger, sessions), `verify`, `audit` and `attacks`.
+`engines` (where they run), `curator` (catalog, ledger, sessions), `release` (query release and synthetic tables),
+`verify`, `audit` and `attacks`.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from dalenius.query.types import Text as Text
     from dalenius.query.types import Timestamp as Timestamp
     from dalenius.randomness.entropy import system_entropy as system_entropy
+    from dalenius.release.synthetic.families import FamilySynthesizer as FamilySynthesizer
     from dalenius.release.synthetic.synthesizer import Synthesizer as Synthesizer
     from dalenius.server.client.connecting import connect as connect
 
@@ -105,6 +107,7 @@ __getattr__, __dir__ = names(
         "EachRow": "query.tables",
         "Exact": "privacy.exact",
         "ExponentialMechanism": "mechanisms.exponential",
+        "FamilySynthesizer": "release.synthetic.families",
         "Filter": "accounting.filters",
         "Histogram": "mechanisms.histogram",
         "Int": "query.types",
@@ -151,6 +154,7 @@ __getattr__, __dir__ = names(
         "quantile": "query.frames.aggregates",
         "query": "query",
         "randomness": "randomness",
+        "release": "release",
         "stddev": "query.frames.aggregates",
         "system_entropy": "randomness.entropy",
         "total": "query.frames.aggregates",

@@ -38,8 +38,9 @@ MOST_CELLS = 10**6
 """The most cells of a session's grid: every question looks at all of them."""
 MOST_MEASURED = 10**5
 """The most cells of marginals that are measured and stored."""
-FOR_ROUNDS = Fraction(1, 2)
-"""The part of the price that pays for the rounds; the rest is for the marginals that a session begins with."""
+FOR_ROUNDS = Fraction(1, 4)
+"""The part of the price that pays for the rounds; the rest is for the marginals that a session begins with. A better
+beginning makes hard questions rare, which helps more than less noise in the rounds."""
 
 
 @dataclass(frozen=True)
