@@ -27,11 +27,12 @@ from dalenius.randomness.entropy import Entropy, system_entropy
 from dalenius.release.carrier import Bins, Carrier
 from dalenius.release.grid import Columns
 from dalenius.release.inference.sampling import Codes, rows, rows_given
+from dalenius.release.measured import as_answer
 from dalenius.release.synthetic.charging import charged
 from dalenius.release.synthetic.evaluating import Evaluation, compared, require_same_axes, shown_as
 from dalenius.release.synthetic.fits import Fit
 from dalenius.release.synthetic.pairs import CHILD, PARENT, Pair, lines_of, stacked
-from dalenius.release.synthetic.synthesizer import Synthesizer, as_answer
+from dalenius.release.synthetic.synthesizer import Synthesizer
 from dalenius.release.synthetic.tables import SyntheticTable
 
 CHILDREN = "children"

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import ceil
 
 from dalenius.accounting.amounts import Amount
-from dalenius.curator.answers.answers import Answer
-from dalenius.curator.answers.columns import Column
 from dalenius.curator.asking.asking import Cost
 from dalenius.curator.asking.prices import Offer
 from dalenius.privacy.numbers import Number, whole
-from dalenius.query.estimates.kinds import COUNT, REAL, TEXT
 from dalenius.query.frames.frames import Frame
 from dalenius.release.axes import Axis
 from dalenius.release.carrier import Bins, Carrier
 from dalenius.release.grid import Columns, Grid
-from dalenius.release.inference.fitting import Measured
+from dalenius.release.measured import as_answer
 from dalenius.release.synthetic.adaptive import Settings
-from dalenius.release.synthetic.bars import BAR
 from dalenius.release.synthetic.charging import charged
 from dalenius.release.synthetic.constraints import Constraints
 from dalenius.release.synthetic.fits import Fit
@@ -99,26 +94,3 @@ class Synthesizer:
         if self.groups is not None:
             return tuple(dict.fromkeys(grid.ordered(group) for group in self.groups))
         return tuple(combinations(grid.columns, min(whole(1, order=self.order), len(grid.columns))))
-
-
-def as_answer(measured: Iterable[Measured]) -> Answer:
-    """The noisy marginals as a table: which columns, which cell, and its noisy count."""
-    marginals: list[str] = []
-    cells: list[int] = []
-    counts: list[int] = []
-    deviations: list[float] = []
-    for part in measured:
-        size = part.counts.size
-        marginals += [", ".join(part.columns)] * size
-        cells += range(size)
-        counts += [int(number) for number in part.counts.ravel()]
-        deviations += [part.deviation] * size
-    bars = tuple(ceil(BAR * deviation) for deviation in deviations)
-    return Answer(
-        (
-            Column("marginal", tuple(marginals), kind=TEXT, is_key=True),
-            Column("cell", tuple(cells), kind=COUNT, is_key=True),
-            Column("count", tuple(counts), bars, COUNT),
-            Column("deviation", tuple(deviations), kind=REAL),
-        )
-    )

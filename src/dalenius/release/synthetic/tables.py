@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, groupby, product
+from itertools import combinations, product
 
-import numpy as np
 import pyarrow as pa
 
 from dalenius.curator.answers.answers import Answer
@@ -23,6 +22,7 @@ from dalenius.release.grid import Columns, Grid
 from dalenius.release.inference.fitting import Fitted, Measured
 from dalenius.release.inference.sampling import Codes, rows
 from dalenius.release.inference.tables import Array
+from dalenius.release.measured import from_answer
 from dalenius.release.synthetic.adaptive import Settings
 from dalenius.release.synthetic.bars import known
 from dalenius.release.synthetic.charging import charged
@@ -54,7 +54,7 @@ class SyntheticTable:
     def from_answer(cls, answer: Answer, fit: Fit) -> SyntheticTable:
         """The table that noisy marginals make, as `Synthesizer.fit` bought them."""
         grid = grid_of({axis.name: axis for axis in fit.axes})
-        measured = tuple(_measured(answer, grid))
+        measured = tuple(from_answer(answer, grid))
         return cls(fit.axes, fit.groups, measured, answer, fit.settings.constraints, fit.question.most.rows)
 
     @property
@@ -142,18 +142,3 @@ class SyntheticTable:
         if not chosen or not all(chosen):
             raise InvalidParameter("groups", chosen, allowed="one or more groups of columns")
         return chosen
-
-
-def _measured(answer: Answer, grid: Grid) -> Iterable[Measured]:
-    """The noisy marginals that an answer lists, in order; a marginal that was measured twice stands there twice."""
-    lines = zip(answer["marginal"], answer["cell"], answer["count"], answer["deviation"], strict=True)
-    begun = -1
-    numbered = []
-    for marginal, cell, count, deviation in lines:
-        begun += cell == 0
-        numbered.append((begun, marginal, count, deviation))
-    for _, part in groupby(numbered, key=lambda line: line[0]):
-        listed = list(part)
-        columns = grid.ordered(listed[0][1].split(", "))
-        counts = np.array([count for _, _, count, _ in listed], dtype=np.float64)
-        yield Measured(columns, counts.reshape(grid.shape(columns)), float(listed[0][3]))
