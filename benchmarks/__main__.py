@@ -1,6 +1,6 @@
-"""`python -m benchmarks [draws] [questions] [scale] [ledger] [server] [libraries] [synthetic] [ranges]`: measure,
-print, write benchmarks/results/, and fail if a limit is missed. Without names all parts but `scale` run: some minutes
-each, half an hour for other libraries. `scale` takes hours for its 100 million rows."""
+"""`python -m benchmarks [draws] [questions] [scale] [ledger] [server] [libraries] [synthetic] [ranges] [online]`:
+measure, print, write benchmarks/results/, and fail if a limit is missed. Without names all parts but `scale` run: some
+minutes each, half an hour for other libraries. `scale` takes hours for its 100 million rows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import ledger as ledgers
+from benchmarks import online as sessions
 from benchmarks import peers, planning, queries, query_peers, released_keys
 from benchmarks import ranges as range_sets
 from benchmarks import scale as scales
@@ -123,6 +124,12 @@ def ranges() -> tuple[list[str], list[Limit]]:
     return [range_sets.section(best, found, held)], range_sets.limits(best, found, held)
 
 
+def online() -> tuple[list[str], list[Limit]]:
+    """An online session against an adversary."""
+    found = sessions.run(sessions.MOMENTS[-1], **sessions.TERMS)
+    return [sessions.section(found)], sessions.limits(found)
+
+
 PARTS: dict[str, Part] = {
     "draws": draws,
     "questions": questions,
@@ -132,6 +139,7 @@ PARTS: dict[str, Part] = {
     "libraries": libraries,
     "synthetic": synthetic,
     "ranges": ranges,
+    "online": online,
 }
 
 

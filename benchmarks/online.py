@@ -1,11 +1,9 @@
 """An online session beside what else the same price buys: counting questions of an adversary over three columns of a
-million skewed rows. `python -m benchmarks.online [questions]` prints the table; 100,000 questions take a quarter of an
-hour.
+million skewed rows. `python -m benchmarks online` prints the table; 100,000 questions take a quarter of an hour.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from benchmarks.limits import Limit
-from benchmarks.report import limits_section, paragraph, table
+from benchmarks.report import paragraph, table
 from dalenius.errors import MechanismFinished
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.privacy.neighbours import AddRemove
@@ -194,7 +192,6 @@ def run(questions: int, **terms: Any) -> Run:
             adversary.told(sides, error)
             if number + 1 in MOMENTS or number + 1 == questions:
                 moments.append(_moment(lines, session.left))
-                print(moments[-1], file=sys.stderr, flush=True)
         if ended is not None and lines:
             moments.append(_moment(lines, 0))
         return Run(moments, session.errors, seconds / max(1, len(lines)), opened, ended)
@@ -271,15 +268,3 @@ def section(found: Run) -> str:
     ± {found.bars[0]:,}, and ± {found.bars[1]:,} where measured. {1000 * found.seconds:.1f} ms for a question, opened in
     {found.opened:.0f} s.{ended}"""
     return f"# Online sessions\n\n{table(head, list(_lines(found)))}\n\n{paragraph(text)}\n"
-
-
-def main() -> int:
-    found = run(int(sys.argv[1]) if len(sys.argv) > 1 else MOMENTS[-1], **TERMS)
-    print(section(found))
-    checked = limits(found)
-    print(limits_section(checked))
-    return int(any(limit.missed for limit in checked))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -123,11 +123,13 @@ def require_listed(name: str, domain: Domain, table: str) -> None:
 
 
 def require_few(axis: Axis) -> None:
-    """Refuse a column with more values than a synthetic table can learn."""
+    """Refuse a column with more values than a synthetic table can learn, and bins that nobody can be in."""
     if axis.size > MOST_VALUES:
         raise InvalidParameter(
             "bins", f"{axis.size} values of {axis.name}", allowed=f"at most {MOST_VALUES}", hint="Give fewer bins."
         )
+    if not all(len(run) for run in axis.runs):
+        raise InvalidParameter("bins", axis.name, allowed="at least as wide as the steps of the column")
 
 
 def grid_of(axes: Mapping[str, Axis]) -> Grid:

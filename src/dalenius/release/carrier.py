@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from dalenius.query.plan.passes import Aggregate, Pass, Total
 from dalenius.query.plan.relations import Bound, Few, Project
 from dalenius.query.questions import Question
 from dalenius.query.tables import Most
-from dalenius.query.types import Domain, Identifier
+from dalenius.query.types import Domain, Identifier, Ranged
 from dalenius.release.axes import Axis, formula, grid_of, require_few, require_listed
 from dalenius.release.grid import Grid
 from dalenius.release.people import Crowd, People, summed
@@ -49,13 +48,19 @@ class Carrier:
         if not isinstance(rows, Frame):
             raise InvalidParameter("rows", type(rows), allowed='rows of a private table: session.table("visits")')
         limited = rows if most is None else rows.contributing(Most(rows=whole(1, rows=most), groups=1))
-        table, declared = _declared(limited)
+        table, declared, known = _declared(limited)
         names = tuple(columns) if columns is not None else declared
-        if not names or len(set(names)) < len(names):
-            raise InvalidParameter("columns", names, allowed="one or more, each named once")
+        if isinstance(columns, str) or not names or len(set(names)) < len(names):
+            raise InvalidParameter("columns", columns, allowed="a list of one or more, each named once")
+        unknown = [name for name in bins if name not in (*names, *known)]
+        if unknown:
+            raise InvalidParameter("bins", unknown[0], allowed=f"for some of {', '.join(names)}")
         plain = _domains(_carried(limited, names).question)
         for name, domain in zip(names, plain, strict=True):
             require_listed(name, domain, table)
+        for name, domain in zip(names, plain, strict=True):
+            if name in bins and not isinstance(domain, Ranged):
+                raise InvalidParameter("bins", name, allowed="for numbers and dates; other values are counted each")
         cut = [formula(name, domain, _bins(bins, name)) for name, domain in zip(names, plain, strict=True)]
         asked = _carried(limited, cut)
         axes = [Axis(*each) for each in zip(names, plain, _domains(asked.question), strict=True)]
@@ -97,20 +102,31 @@ def people(question: Question, axes: Sequence[Axis], cells: Exact[Cells]) -> Peo
     neighbours = next(table.protection.neighbours for table in question.relation.tables if table.protection)
     grid = grid_of({axis.name: axis for axis in axes})
     unstated = Sensitivity(neighbours=neighbours)
-    sealed = cells.map(partial(_crowd, tuple(axes), grid), sensitivity=unstated)
+    sealed = cells.map(_Crowding(tuple(axes), grid).crowd, sensitivity=unstated)
     return People(grid, sealed, question.most.rows)
 
 
-def _crowd(axes: Sequence[Axis], grid: Grid, cells: Cells) -> Crowd:
-    places = [axis.places(codes) for axis, codes in zip(axes, cells.keys, strict=True)]
-    return summed(places, np.asarray(cells.totals[0], dtype=np.int64), grid)
+class _Crowding:
+    """Puts the crowd of one sealed count of cells together, once: a sealed value is computed for every measurement. It
+    lives inside an `Exact`."""
+
+    def __init__(self, axes: tuple[Axis, ...], grid: Grid) -> None:
+        self._axes, self._grid = axes, grid
+        self._made: Crowd | None = None
+
+    def crowd(self, cells: Cells) -> Crowd:
+        if self._made is None:
+            places = [axis.places(codes) for axis, codes in zip(self._axes, cells.keys, strict=True)]
+            self._made = summed(places, np.asarray(cells.totals[0], dtype=np.int64), self._grid)
+        return self._made
 
 
-def _declared(rows: Frame) -> tuple[str, tuple[str, ...]]:
-    """The table that rows come from, and its columns whose values are declared."""
+def _declared(rows: Frame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The table that rows come from, its columns whose values are declared, and all columns of all tables."""
     tables = _asked(rows.agg(n=count())).question.relation.tables
     listed = [(name, domain) for name, domain in tables[0].columns if not isinstance(domain, Identifier)]
-    return tables[0].name, tuple(name for name, domain in listed if domain.size is not None)
+    every = tuple(name for table in tables for name, _ in table.columns)
+    return tables[0].name, tuple(name for name, domain in listed if domain.size is not None), every
 
 
 def _carried(rows: Frame, columns: Sequence[str | Formula]) -> Asked:
@@ -128,6 +144,10 @@ def _asked(frame: Frame) -> Asked:
 
 
 def _domains(question: Question) -> list[Domain]:
+    if not all(statistic.columns for statistic in question.statistics):
+        raise InvalidParameter(
+            "columns", "the unit", allowed="columns that say something about people, not who they are"
+        )
     return [question.relation.schema[statistic.columns[0]] for statistic in question.statistics]
 
 

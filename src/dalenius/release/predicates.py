@@ -42,7 +42,7 @@ class Condition:
     @classmethod
     def read(cls, text: str, axes: Sequence[Axis]) -> Condition:
         """The condition of a SQL WHERE; refused where it is true for a part of a bin only."""
-        labelled = _conditions(text, axes)
+        labelled = conditions(text, axes)
         named = {name.rsplit(".", 1)[-1] for condition in labelled for name in condition.columns()}
         used = [axis for axis in axes if axis.name in named]
         runs = [axis.runs for axis in used]
@@ -82,7 +82,7 @@ def predicates(axes: Sequence[Axis], texts: Sequence[str]) -> Questions:
     return Questions(grid, np.stack([Condition.read(text, axes).weights(axes) for text in texts]), titles=list(texts))
 
 
-def _conditions(text: str, axes: Sequence[Axis]) -> list[Expression]:
+def conditions(text: str, axes: Sequence[Axis]) -> list[Expression]:
     """A text as typed conditions over the declared columns, all of which must be true."""
     guard = Protection("people", EachRow(), AddRemove(), None)
     table = Table(_ROWS, tuple((axis.name, axis.domain) for axis in axes), guard)

@@ -17,7 +17,7 @@ from dalenius.query.expressions import Call, Expression
 from dalenius.query.functions.evaluation import evaluate
 from dalenius.release.axes import Axis, grid_of
 from dalenius.release.grid import Columns
-from dalenius.release.predicates import MOST_COMBINATIONS, Condition, _conditions
+from dalenius.release.predicates import MOST_COMBINATIONS, Condition, conditions
 
 _KEPT = 4_096
 _VALUE = r"(?:-?\d{1,30}(?:\.\d{1,30})?|'[^'\\\n]{0,200}')"
@@ -57,7 +57,7 @@ class Conditions:
         return tuple(part for atom in _atoms(text) for part in self._atom(atom))
 
     def _worked_out(self, atom: str) -> tuple[Condition, ...]:
-        return tuple(self._condition(each) for each in _conjuncts(_conditions(atom, self._axes)))
+        return tuple(self._condition(each) for each in _conjuncts(conditions(atom, self._axes)))
 
     def _condition(self, expression: Expression) -> Condition:
         names = {_bare(name): name for name in expression.columns()}

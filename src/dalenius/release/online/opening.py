@@ -29,10 +29,9 @@ from dalenius.release.axes import Axis, grid_of
 from dalenius.release.carrier import counting, people
 from dalenius.release.grid import Columns, Grid
 from dalenius.release.inference.fitting import Measured
-from dalenius.release.people import Counts, summed
+from dalenius.release.people import Counts
 from dalenius.release.synthetic.purse import Purse, deviation
 from dalenius.release.textbook.online import OnlinePlan
-from dalenius.release.workloads.marginals import Marginals
 
 MOST_CELLS = 10**6
 """The most cells of a session's grid: every question looks at all of them."""
@@ -134,31 +133,10 @@ class Opening:
         return found
 
     def histogram(self, cells: Exact[Cells]) -> Exact[Counts]:
-        """The sealed counts of all cells, which are put together once, when they are first needed.
-
-        Proof of its sensitivity: see `carrier.people`.
-        """
-        whole = Marginals(self.grid, [self.grid.columns])
-        return cells.map(
-            _Once(self.axes, self.grid), sensitivity=whole.sensitivity(self.neighbours, rows=self.question.most.rows)
-        )
+        """The sealed counts of all cells."""
+        return people(self.question, self.axes, cells).histogram()
 
     @property
     def _amount(self) -> Amount:
         (amount,) = self.charge.values()
         return amount
-
-
-class _Once:
-    """The histogram of one sealed count of cells, computed once. It lives inside an `Exact`."""
-
-    def __init__(self, axes: Sequence[Axis], grid: Grid) -> None:
-        self._axes, self._grid = axes, grid
-        self._found: Counts | None = None
-
-    def __call__(self, cells: Cells) -> Counts:
-        if self._found is None:
-            places = [axis.places(codes) for axis, codes in zip(self._axes, cells.keys, strict=True)]
-            crowd = summed(places, np.asarray(cells.totals[0], dtype=np.int64), self._grid)
-            self._found = crowd.marginal(self._grid.columns).ravel()
-        return self._found

@@ -14,6 +14,7 @@ import numpy as np
 
 from dalenius.accounting.allowance import Allowance
 from dalenius.mechanisms.door import measure
+from dalenius.privacy.numbers import of_kind, whole
 from dalenius.randomness.entropy import Entropy
 from dalenius.release.grid import Columns
 from dalenius.release.inference.fitting import Fitted, Measured
@@ -41,6 +42,11 @@ class Settings:
     largest: int = LARGEST_MODEL
     batch: int = 1
     constraints: Constraints = UNCONSTRAINED
+
+    def __post_init__(self) -> None:
+        whole(1, largest=self.largest)
+        whole(1, batch=self.batch)
+        of_kind(Constraints, constraints=self.constraints)
 
 
 FAST = Settings(largest=200_000, batch=10)
@@ -73,7 +79,7 @@ class Adaptive:
         for name in sorted({name for group in self.workload.groups for name in group}):
             self._measure(purse, part * _ON_NOISE, (name,))
         model = self._fitted(None)
-        while purse.left > part / 1000:
+        while purse.left > part / 1000 and not self._cancelled(1 - purse.left / total):
             part = purse.left if purse.left < 2 * part else part
             count = max(1, min(self.settings.batch, int(purse.left / part)))
             groups, noise = self._choose(purse, part, model, weights, count=count, spent=1 - purse.left / total)
@@ -87,9 +93,17 @@ class Adaptive:
             if moved <= noise * sum(map(self.people.grid.size, groups)):
                 part *= 4
             self.rounds += 1
-            if self.tick:
-                self.tick(100 * float(1 - purse.left / total))
+        self._cancelled(1 - purse.left / total)
         return model
+
+    def _cancelled(self, spent: Fraction) -> bool:
+        """Tell how much was spent; whoever is told may end the work by raising, and keeps what was measured."""
+        try:
+            if self.tick:
+                self.tick(100 * float(spent))
+        except Exception:
+            return True
+        return False
 
     def _choose(
         self, purse: Purse, part: Fraction, model: Fitted, weights: dict[Columns, int], *, count: int, spent: Fraction

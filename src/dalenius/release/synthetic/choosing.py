@@ -14,6 +14,8 @@ from dalenius.release.grid import Columns, Grid
 from dalenius.release.people import Counts, Crowd, People
 from dalenius.release.workloads.marginals import Marginals
 
+MOST_ROWS = 2**40
+"""More rows than any table has."""
 FINENESS = 1000
 """A model's counts are rounded to this part of one before they meet data."""
 _WEIGHTS = 1024
@@ -39,8 +41,21 @@ def candidates(workload: Marginals) -> dict[Columns, int]:
 
 
 def rounded(expected: NDArray[np.float64]) -> Counts:
-    """Expected counts as whole numbers of the finest part: what a model says, before it meets data."""
-    return np.rint(expected * FINENESS).astype(np.int64)
+    """Expected counts as whole numbers of the finest part: what a model says, before it meets data.
+
+    What is no number of people at all is moved to the nearest one, so that nothing computed with it overflows.
+    """
+    people = np.clip(np.nan_to_num(expected, nan=0.0, posinf=MOST_ROWS, neginf=0.0), 0.0, MOST_ROWS)
+    return np.rint(people * FINENESS).astype(np.int64)
+
+
+def distance(counts: Counts, told: Counts) -> int:
+    """The l1 distance of rounded counts from exact ones, in the finest parts, as a Python integer.
+
+    Proof that it is exact: entries are below 2^51, and their upper and lower halves are summed apart.
+    """
+    off = np.abs(FINENESS * counts - told)
+    return (int((off >> 32).sum()) << 32) + int((off & 0xFFFF_FFFF).sum())
 
 
 def scores_change(people: People, groups: Iterable[Columns], weights: Mapping[Columns, int]) -> Sensitivity:
@@ -61,6 +76,6 @@ def scores(
     would add, times its weight. All are whole numbers; a unit's rows enter by the norm alone."""
     found = []
     for group, expected in zip(groups, told, strict=True):
-        off = int(np.abs(FINENESS * crowd.marginal(group) - expected).sum())
+        off = distance(crowd.marginal(group), expected)
         found.append(weights[group] * (off - round(FINENESS * noise * grid.size(group))))
     return found

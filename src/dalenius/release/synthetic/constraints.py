@@ -23,6 +23,7 @@ from dalenius.release.inference.sampling import Codes
 from dalenius.release.inference.tables import Array, spread
 from dalenius.release.inference.trees import clique_tree
 from dalenius.release.predicates import Condition
+from dalenius.release.synthetic.choosing import MOST_ROWS
 
 _PULL = 0.25
 """Cells that independence expects to hold fewer people than this part of the noise's deviation are mostly left to it.
@@ -48,6 +49,8 @@ class Constraints:
         if isinstance(impossible, str) or not all(isinstance(text, str) for text in impossible):
             raise InvalidParameter("impossible", impossible, allowed="a list of SQL conditions, such as ['age < 15']")
         rows = None if total is None else whole(1, total=total)
+        if rows is not None and rows > MOST_ROWS:
+            raise InvalidParameter("total", rows, allowed=f"at most {MOST_ROWS}")
         found = cls(tuple(axes) if impossible else (), tuple(impossible), rows)
         if impossible:
             found._require_small(largest)

@@ -31,13 +31,14 @@ from dalenius.query.pricing.explain import theorem
 from dalenius.query.questions import Question
 from dalenius.query.types import Dated, Days, Number, Ranged
 from dalenius.randomness.entropy import Entropy
+from dalenius.randomness.integers import integer_array
 from dalenius.release.axes import Axis
 from dalenius.release.carrier import Carrier, people
 from dalenius.release.grid import Columns
 from dalenius.release.inference.fitting import Fitted
 from dalenius.release.people import Counts, Crowd, People
 from dalenius.release.synthetic.bars import BAR
-from dalenius.release.synthetic.choosing import FINENESS, rounded
+from dalenius.release.synthetic.choosing import FINENESS, distance, rounded
 from dalenius.release.synthetic.fits import Fit
 from dalenius.release.synthetic.purse import Noise, Purse, deviation
 
@@ -103,7 +104,7 @@ class Comparison:
 def distances(crowd: Crowd, groups: Sequence[Columns], told: Sequence[Counts]) -> Counts:
     """For each group, the l1 distance of the model's counts from the data, in the finest parts."""
     pairs = zip(groups, told, strict=True)
-    return np.array([np.abs(FINENESS * crowd.marginal(group) - counts).sum() for group, counts in pairs], np.int64)
+    return integer_array([distance(crowd.marginal(group), counts) for group, counts in pairs])
 
 
 def distances_change(rows: People, groups: Sequence[Columns]) -> Sensitivity:

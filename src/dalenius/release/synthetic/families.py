@@ -159,6 +159,8 @@ class FamilySynthesizer:
             raise InvalidParameter("rows", self.parent.rows, allowed="1 for parents: each is a unit of its own")
         older = Carrier.of(parents, columns=self.parent.columns, bins=self.parent.bins, most=1)
         younger = Carrier.of(children, columns=self.child.columns, bins=self.child.bins, most=self.child.rows)
+        if older.asked._asker != younger.asked._asker:
+            raise InvalidParameter("rows", "of two sessions", allowed="parents and children of one session")
         return _Carriers.joined((parents, older), (children, younger), self)
 
     def _fits(

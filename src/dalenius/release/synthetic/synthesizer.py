@@ -9,7 +9,8 @@ from itertools import combinations
 from dalenius.accounting.amounts import Amount
 from dalenius.curator.asking.asking import Cost
 from dalenius.curator.asking.prices import Offer
-from dalenius.privacy.numbers import Number, whole
+from dalenius.errors import InvalidParameter
+from dalenius.privacy.numbers import Number, of_kind, whole
 from dalenius.query.frames.frames import Frame
 from dalenius.release.axes import Axis
 from dalenius.release.carrier import Bins, Carrier
@@ -20,8 +21,13 @@ from dalenius.release.synthetic.charging import charged
 from dalenius.release.synthetic.constraints import Constraints
 from dalenius.release.synthetic.fits import Fit
 from dalenius.release.synthetic.tables import SyntheticTable
+from dalenius.release.workloads.marginals import Marginals
 
 _PARTS_OF_MODEL = 20
+_MOST_TOGETHER = 5
+"""How many columns one group may have: every part of every group is looked at in every round."""
+_LEAST_UNITS = 10**7
+"""The least price in the ledger's units: below it, rounding up would cost more than is bought."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +87,35 @@ class Synthesizer:
         self, carrier: Carrier, charge: Mapping[str, Amount], progress: Callable[[float], object] | None = None
     ) -> Fit:
         """The fit of carried rows for a price; nothing is read or spent."""
-        settings = self._settings(carrier.axes)
-        return Fit(carrier.question, carrier.axes, self._groups(carrier.grid), settings, charge, progress)
+        if progress is not None and not callable(progress):
+            raise InvalidParameter("progress", type(progress), allowed="a function that is told a percentage")
+        settings, groups = self._settings(carrier.axes), self._groups(carrier.grid)
+        for name, amount in charge.items():
+            if amount.divergence < _LEAST_UNITS:
+                raise InvalidParameter("price", str(amount), allowed=f"of {name} enough for a few hundred measurements")
+        return Fit(carrier.question, carrier.axes, groups, settings, charge, progress)
 
     def _settings(self, axes: Sequence[Axis]) -> Settings:
         """The settings with what was declared; conditions may take up as much of the model as a first marginal."""
+        of_kind(Settings, settings=self.settings)
         largest = self.settings.largest // _PARTS_OF_MODEL
         stated = Constraints.declared(axes, self.impossible, self.total, largest=largest)
         return replace(self.settings, constraints=stated)
 
     def _groups(self, grid: Grid) -> tuple[Columns, ...]:
-        if self.groups is not None:
-            return tuple(dict.fromkeys(grid.ordered(group) for group in self.groups))
-        return tuple(combinations(grid.columns, min(whole(1, order=self.order), len(grid.columns))))
+        """The groups that the table is made for, of which some must fit into the model."""
+        order = whole(1, order=self.order)
+        listed = combinations(grid.columns, min(order, len(grid.columns))) if self.groups is None else self.groups
+        groups = Marginals(grid, listed).groups
+        widest = max(map(len, groups))
+        if max(order, widest) > _MOST_TOGETHER:
+            raise InvalidParameter("order", max(order, widest), allowed=f"at most {_MOST_TOGETHER} columns together")
+        least = min(map(grid.size, groups))
+        if widest > 1 and least > self.settings.largest:
+            raise InvalidParameter(
+                "bins",
+                f"{least} cells in the smallest group of columns",
+                allowed=f"at most {self.settings.largest} in a model",
+                hint="Give fewer bins, or order=1 for columns by themselves.",
+            )
+        return groups

@@ -89,6 +89,7 @@ class SyntheticTable:
         chosen = self.grid.ordered(columns)
         if not chosen:
             raise InvalidParameter("columns", (), allowed=f"some of {', '.join(self.grid.columns)}")
+        self.grid.of(chosen).require_small(use="counts of all combinations", instead="ask about fewer columns")
         return self.model.counts(chosen)
 
     def answer(self, columns: Iterable[str]) -> Answer:

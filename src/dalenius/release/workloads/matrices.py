@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import Number, exact, whole
 from dalenius.release.grid import Grid
-from dalenius.release.workloads.workload import Integers, Workload
+from dalenius.release.workloads.workload import Integers, Workload, few_parts
 
 
 class Questions(Workload):
@@ -21,7 +21,7 @@ class Questions(Workload):
     def __init__(
         self, grid: Grid, weights: ArrayLike, *, denominator: int = 1, titles: Sequence[str] | None = None
     ) -> None:
-        self.grid, self.denominator = grid, whole(1, denominator=denominator)
+        self.grid, self.denominator = grid, few_parts(denominator)
         matrix = np.asarray(weights)
         if matrix.ndim != 2 or matrix.shape[1] != grid.cells or not len(matrix):
             raise InvalidParameter("weights", matrix.shape, allowed=f"a row of {grid.cells} weights for each question")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidParameter
 from dalenius.release.grid import Grid
-from dalenius.release.workloads.workload import Integers, Workload
+from dalenius.release.workloads.workload import Integers, Workload, few_parts
 
 
 class Product(Workload):
@@ -26,7 +26,7 @@ class Product(Workload):
             raise InvalidParameter("columns", sorted(names), allowed="in one factor only")
         self.factors = factors
         self.grid = Grid({name: size for factor in factors for name, size in factor.grid.sizes.items()})
-        self.denominator = prod(factor.denominator for factor in factors)
+        self.denominator = few_parts(prod(factor.denominator for factor in factors))
 
     @property
     def count(self) -> int:

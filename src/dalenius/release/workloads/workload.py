@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.neighbours import AddRemove, Neighbours
+from dalenius.privacy.numbers import whole
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.release.grid import Grid
 
 Integers: TypeAlias = NDArray[np.int64]
 Reals: TypeAlias = NDArray[np.float64]
 
+MOST_PARTS = 2**16
+"""The most parts of one that weights are counted in: with them, no sum of squared weights, and no answer about as many
+rows as any table has, leaves 63 bits."""
 MOST_ENTRIES = 10**8
 """The most entries of a workload that is written out in full."""
 
@@ -98,3 +102,12 @@ class Workload(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.count} questions over {' x '.join(map(str, self.grid.shape()))} cells>"
+
+
+def few_parts(denominator: int) -> int:
+    """A denominator, refused where weights would have too many parts to be computed with safely."""
+    if whole(1, denominator=denominator) > MOST_PARTS:
+        raise InvalidParameter(
+            "denominator", denominator, allowed=f"at most {MOST_PARTS}", hint="Round the weights to a coarser grid."
+        )
+    return denominator

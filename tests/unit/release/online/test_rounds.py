@@ -106,10 +106,13 @@ def killed(folder: Path) -> str:
     here = Path(__file__).parent
     paths = [str(here), str(here.parents[2])]
     code = textwrap.dedent(ASKER.format(paths=paths, folder=str(folder)))
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes, text=True) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         said = process.stdout.readline().strip()
         process.send_signal(signal.SIGKILL)
+        assert said, process.stderr.read()
     return said
 
 
