@@ -95,7 +95,8 @@ def differences(here: type, there: type, more: set[str]) -> set[str]:
 
 def test_a_remote_session_has_the_methods_of_a_session_in_one_process() -> None:
     assert differences(Analyst, RemoteAnalyst, {"close"}) == set()
-    assert differences(Asked, RemoteAsked, {"check"}) == set()
+    for_releases = {"bought", "buy", "cost_of"}  # what is made of a question's rows is made where they are
+    assert differences(Asked, RemoteAsked, {"check", *for_releases}) == set()
 
 
 def test_a_method_or_parameter_more_or_less_is_noticed() -> None:

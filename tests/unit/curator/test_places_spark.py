@@ -90,10 +90,20 @@ def test_what_is_not_there_is_refused(db: Database, folder: Path) -> None:
         add_visits(db, "visits", ("local[1]", folder))
 
 
-def test_a_view_is_refused(db: Database, spark: Any, folder: Path) -> None:
+@pytest.fixture
+def beneath(spark: Any, folder: Path) -> Iterator[None]:
+    """A table with views above it, which are gone afterwards: others use the same catalog."""
     spark.sql(f"CREATE TABLE IF NOT EXISTS beneath USING parquet LOCATION '{folder}'")
     spark.sql("CREATE OR REPLACE VIEW above AS SELECT * FROM beneath")
     spark.sql("SELECT * FROM beneath").createOrReplaceGlobalTempView("above")
+    yield
+    spark.catalog.dropGlobalTempView("above")
+    for gone in ("VIEW above", "TABLE beneath"):
+        spark.sql(f"DROP {gone}")
+
+
+@pytest.mark.usefixtures("beneath")
+def test_a_view_is_refused(db: Database) -> None:
     for view in ("above", "global_temp.above"):
         with pytest.raises(DataMismatch, match="it is a view"):
             add_visits(db, "other", ("local[2]", view))

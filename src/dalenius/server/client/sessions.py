@@ -11,7 +11,7 @@ from dalenius.curator.curator import Balance
 from dalenius.curator.registry.registry import Registry
 from dalenius.curator.shelf import Replay
 from dalenius.errors import InvalidParameter, UnknownName
-from dalenius.privacy.numbers import of_kind
+from dalenius.privacy.numbers import Number, of_kind
 from dalenius.query.frames.frames import Frame
 from dalenius.query.sql.reader import read
 from dalenius.query.syntax.rendering import query_text
@@ -52,6 +52,21 @@ class RemoteAnalyst:
     def table(self, name: str) -> Frame:
         """A table to ask about in Python: .where(...).group_by(...).agg(...)."""
         return Frame(self._named(name)[0], ask=self._asked)
+
+    def online(
+        self,
+        table: Frame | str,
+        *,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        key: str | None = None,
+        fresh: bool = False,
+        **terms: Any,
+    ) -> Any:
+        """Refuse: an online session keeps a secret between questions, where the database is open."""
+        raise InvalidParameter(
+            "session", "with a server", allowed="one of a database that is open in this process, for online sessions"
+        )
 
     def _asked(self, query: Query, most: Most | None = None) -> RemoteAsked:
         text = sql_text(query)
