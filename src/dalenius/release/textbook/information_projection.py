@@ -10,9 +10,9 @@ import numpy as np
 
 from dalenius.privacy.numbers import Number, inside_unit, whole
 from dalenius.privacy.reals import ball, precise, upper
-from dalenius.release.textbook.multiplicative_weights import linear_answers, scaled
+from dalenius.release.textbook.multiplicative_weights import OneHistogram, scaled
 from dalenius.release.textbook.update_rules import Hypothesis, inner
-from dalenius.release.workloads.workload import Reals, Workload
+from dalenius.release.workloads.workload import Reals
 
 _HALVINGS = 60
 _STEEPEST = 600.0  # exp of it is still a number
@@ -20,7 +20,7 @@ _EDGE = Fraction(1, 2**20)  # of a person: what stays in a cell, and in all othe
 
 
 @dataclass(frozen=True, kw_only=True)
-class InformationProjection:
+class InformationProjection(OneHistogram):
     """Replace the hypothesis by the nearest one, in relative entropy, whose answer is `slack` short of the value.
 
     Guarantee: if every update is for a question whose value is more than `alpha * people + slack` from the hypothesis'
@@ -35,15 +35,6 @@ class InformationProjection:
     Theorem 4.10.
     """
 
-    cells: int
-    people: int
-    alpha: Fraction
-
-    def __post_init__(self) -> None:
-        whole(2, cells=self.cells)
-        whole(1, people=self.people)
-        object.__setattr__(self, "alpha", inside_unit(alpha=self.alpha))
-
     @property
     def most_updates(self) -> int:
         return floor(projection_updates(cells=self.cells, alpha=self.alpha - _EDGE / self.people))
@@ -52,24 +43,12 @@ class InformationProjection:
     def uses_values(self) -> bool:
         return True
 
-    def start(self) -> Hypothesis:
-        return np.full(self.cells, self.people / self.cells)
-
-    def answer(self, hypothesis: Hypothesis, weights: Reals) -> float:
-        return inner(weights, hypothesis)
-
-    def answers(self, hypothesis: Hypothesis, workload: Workload) -> Reals:
-        return linear_answers(hypothesis, workload)
-
     def updated(self, hypothesis: Hypothesis, weights: Reals, *, value: float, slack: float) -> Hypothesis:
         now = self.answer(hypothesis, weights)
         target = max(value - slack, now) if value > now else min(value + slack, now)
         least, most = self._reach(weights)
         inside = min(max(target, least), most)
         return hypothesis if inside == now else self._tilted(hypothesis, weights, inside)
-
-    def histogram(self, hypothesis: Hypothesis) -> Reals | None:
-        return hypothesis
 
     def _reach(self, weights: Reals) -> tuple[float, float]:
         """The answers that a tilt can reach, short of giving any cell up."""

@@ -18,7 +18,33 @@ from dalenius.release.workloads.workload import Reals, Workload
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiplicativeWeights:
+class OneHistogram:
+    """What rules have in common that keep one histogram of so many people, uniform at the start."""
+
+    cells: int
+    people: int
+    alpha: Fraction
+
+    def __post_init__(self) -> None:
+        whole(2, cells=self.cells)
+        whole(1, people=self.people)
+        object.__setattr__(self, "alpha", inside_unit(alpha=self.alpha))
+
+    def start(self) -> Hypothesis:
+        return np.full(self.cells, self.people / self.cells)
+
+    def answer(self, hypothesis: Hypothesis, weights: Reals) -> float:
+        return inner(weights, hypothesis)
+
+    def answers(self, hypothesis: Hypothesis, workload: Workload) -> Reals:
+        return linear_answers(hypothesis, workload)
+
+    def histogram(self, hypothesis: Hypothesis) -> Reals | None:
+        return hypothesis
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiplicativeWeights(OneHistogram):
     """Start uniform; where an answer was too high multiply every cell by exp(-eta f), where it was too low by
     exp(-eta (1 - f)), with eta = alpha / 2, and normalise.
 
@@ -30,15 +56,6 @@ class MultiplicativeWeights:
     Textbook: S9.5.
     """
 
-    cells: int
-    people: int
-    alpha: Fraction
-
-    def __post_init__(self) -> None:
-        whole(2, cells=self.cells)
-        whole(1, people=self.people)
-        object.__setattr__(self, "alpha", inside_unit(alpha=self.alpha))
-
     @property
     def most_updates(self) -> int:
         return floor(multiplicative_updates(cells=self.cells, alpha=self.alpha))
@@ -47,21 +64,9 @@ class MultiplicativeWeights:
     def uses_values(self) -> bool:
         return False
 
-    def start(self) -> Hypothesis:
-        return np.full(self.cells, self.people / self.cells)
-
-    def answer(self, hypothesis: Hypothesis, weights: Reals) -> float:
-        return inner(weights, hypothesis)
-
-    def answers(self, hypothesis: Hypothesis, workload: Workload) -> Reals:
-        return linear_answers(hypothesis, workload)
-
     def updated(self, hypothesis: Hypothesis, weights: Reals, *, value: float, slack: float) -> Hypothesis:
         lost = weights if value < self.answer(hypothesis, weights) else 1 - weights
         return scaled(hypothesis * np.exp(-float(self.alpha / 2) * lost), self.people)
-
-    def histogram(self, hypothesis: Hypothesis) -> Reals | None:
-        return hypothesis
 
 
 def multiplicative_updates(*, cells: int, alpha: Number) -> Fraction:
