@@ -6,6 +6,7 @@ forward formula.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal, TypeAlias
@@ -22,6 +23,7 @@ from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
 
 TOLERANCE = Fraction(1, 10**6)
 """A search stops when the best parameter is known this well, relative to its size."""
+_STEPS, _FAR = 5, 20.0
 
 Theorem: TypeAlias = Literal["basic", "advanced", "tight", "optimal"]
 
@@ -120,18 +122,36 @@ def affordable(amount: Amount, loss: Callable[[Fraction], Loss]) -> Fraction:
     """
     if not amount:
         raise InvalidParameter("amount", amount, allowed="greater than 0")
-    return _largest(lambda size: price(loss(size), order=amount.order) <= amount, Fraction(1))
+    return _largest(lambda size: price(loss(size), order=amount.order) <= amount, _near(amount, loss), TOLERANCE)
 
 
-def _largest(holds: Callable[[Fraction], bool], guess: Fraction) -> Fraction:
-    """The largest parameter for which a condition holds that fails for all larger ones, within the tolerance."""
+def _near(amount: Amount, loss: Callable[[Fraction], Loss]) -> Fraction:
+    """A parameter whose loss costs about `amount`: a few steps that take cost for a power of it."""
+    guess, power, before = 1.0, 1.0, None
+    for _ in range(_STEPS):
+        cost = price(loss(Fraction(guess)), order=amount.order)
+        over = math.log(max(cost.divergence / max(1, amount.divergence), cost.delta / max(1, amount.delta)))
+        if before is not None and over != before[1]:
+            power = min(4.0, max(0.25, (over - before[1]) / math.log(guess / before[0])))
+        before = guess, over
+        guess *= math.exp(-max(-_FAR, min(_FAR, over / power)))
+        if guess == before[0]:
+            break
+    return Fraction(guess)
+
+
+def _largest(holds: Callable[[Fraction], bool], guess: Fraction, step: Fraction = Fraction(1)) -> Fraction:
+    """The largest parameter for which a condition holds that fails for all larger ones, within the tolerance.
+
+    Looked for around the guess, at relative distances that double from `step` on.
+    """
     _within_reach(guess)
     low = high = guess
     while not holds(low):
-        high, low = low, low / 2
+        high, low, step = low, low / (1 + step), 2 * step
         _within_reach(low)
     while holds(high):
-        low, high = high, high * 2
+        low, high, step = high, high * (1 + step), 2 * step
         _within_reach(high)
     while high - low > TOLERANCE * low:
         middle = (low + high) / 2
