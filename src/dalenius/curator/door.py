@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from dalenius.accounting.allowance import Allowance, JointAllowance
 from dalenius.accounting.amounts import Amount
@@ -64,6 +65,12 @@ class Payable(Protocol):
         """What is released, at the expense of the allowance."""
 
 
+Keeping: TypeAlias = Callable[[Receipt], AbstractContextManager[Payable]]
+"""Gives the work of a receipt in a form that keeps every outcome before it is used, and goes on after the last one that
+was kept. It refuses, by public facts alone, where others are at this work or its outcomes are not all there; what was
+kept is let go where the block ends without an error."""
+
+
 @dataclass(frozen=True)
 class Payer:
     """Who pays: a name for the receipt, and the account and neighbours of each population.
@@ -94,7 +101,7 @@ class Request:
     """What somebody wants done: a priced question, who pays, and how the answer is put together.
 
     `form` says how the answer is shown, `key` names this attempt, `fresh` pays for a new draw where an equal request
-    was answered before; `tick` is called as time goes by.
+    was answered before; `tick` is called as time goes by. `kept` is for work that can go on after it was stopped.
     """
 
     priced: Payable
@@ -104,6 +111,7 @@ class Request:
     key: str | None
     fresh: bool
     tick: Callable[[float], object] | None
+    kept: Keeping | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +122,8 @@ class Door:
     stays charged and looks the same to whoever asked; an answer is stored before it is handed out. An equal request is
     answered from the ledger, and so is a retry with the same key: the same bytes, for nothing. Equal requests at the
     same time, and retries while the first attempt still runs, wait for it where it is in this process; a retry in
-    another process is told `WorkStopped` until the answer is stored, and draws nothing.
+    another process is told `WorkStopped` until the answer is stored, and draws nothing. Work that keeps its outcomes
+    goes on where it stopped instead, for nothing: what it has released is handed back to it and not drawn again.
     Textbook: S18.8.
     """
 
@@ -138,6 +147,7 @@ class Door:
         key: str | None = None,
         fresh: bool = False,
         tick: Callable[[float], object] | None = None,
+        kept: Keeping | None = None,
     ) -> Answer:
         """Charge and answer; `finished` puts what was released and its receipt together.
 
@@ -149,7 +159,8 @@ class Door:
             plain("key", key, most=MOST_KEY)
         for step in priced.passes:
             self.engine.spelled(step)  # refuses what cannot run, while it costs nothing
-        request = Request(priced, payer, finished, request_name(priced.question, priced.terms, form), key, fresh, tick)
+        name = request_name(priced.question, priced.terms, form)
+        request = Request(priced, payer, finished, name, key, fresh, tick, kept)
         # The key first and always in this order, so that no two wait for each other.
         with (
             self.attempts.alone(None if key is None else (payer.who, key)),
@@ -180,25 +191,29 @@ class Door:
             key=request.key,
             rate=request.payer.rate,
         )
-        return self._repeated(receipt) if receipt.repeated else self._paid(request, receipt)
+        return self._repeated(request, receipt) if receipt.repeated else self._worked(request, receipt)
 
-    def _repeated(self, receipt: Receipt) -> Answer:
-        """What an earlier attempt with the same key gave. Without an answer it stays without one: to draw again would
-        sell two draws for one price."""
+    def _repeated(self, request: Request, receipt: Receipt) -> Answer:
+        """What an earlier attempt with the same key gave. Without an answer it stays without one, unless its outcomes
+        were kept: to draw again would sell two draws for one price."""
         answer = self._stored(receipt)
-        if answer is None:
+        if answer is None and request.kept is None:
             raise WorkStopped
-        return answer
+        return self._worked(request, receipt) if answer is None else answer
 
     def _stored(self, receipt: Receipt) -> Answer | None:
         body = self.ledger.answer(receipt.id)
         return None if body is None else replace(decoded(body), replayed=True)
 
-    def _paid(self, request: Request, receipt: Receipt) -> Answer:
+    def _worked(self, request: Request, receipt: Receipt) -> Answer:
+        with request.kept(receipt) if request.kept else nullcontext(request.priced) as priced:
+            return self._paid(request, receipt, priced)
+
+    def _paid(self, request: Request, receipt: Receipt, priced: Payable) -> Answer:
         charged = time.monotonic()
         failed: BaseException | None = None
         try:
-            deadline, priced = Deadline.after(self.seconds), request.priced
+            deadline = Deadline.after(self.seconds)
             with allowance(priced, request.payer.neighbours) as paid:
                 answer = request.finished(measured(priced, self.engine, paid, deadline, request.tick), receipt)
             self.settle(time.monotonic() - charged)  # others too can see when it is stored

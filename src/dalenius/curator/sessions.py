@@ -68,9 +68,10 @@ class Session:
         Easy questions are answered from a public hypothesis, hard ones are measured and improve it; the session ends
         when its `updates` (16) are used up. `table` is a name, or rows of a table. Terms: `columns` to ask about and
         `bins` for numbers, as of a `Synthesizer`; `rows` of one unit that are counted; `questions` for which noise is
-        planned (100,000); and `within`, how many rows an answer may be off before it is measured: the more, the longer
-        the session lasts. An equal session that was paid for before goes on, for nothing, without the round that was
-        left unfinished. `fresh` pays for a new one, which `key` finds again. See `release.online.counts`.
+        planned (100,000); `within`, how many rows an answer may be off before it is measured: the more, the longer the
+        session lasts; and `accuracy` ("5%" of `total`, or a number of rows), beyond which nothing is paid. An equal
+        session that was paid for before goes on, for nothing, without the round that was left unfinished. `fresh` pays
+        for a new one, which `key` finds again. See `release.online.counts`.
         """
         frame = self.table(table) if isinstance(table, str) else table
         wanted = higher("release.online.counts", "Online")(**terms)

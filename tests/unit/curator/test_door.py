@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -18,7 +20,7 @@ from dalenius.curator.answers.columns import Column
 from dalenius.curator.answers.encoding import encoded
 from dalenius.curator.door import Door, Payer, allowance, measured
 from dalenius.curator.ledger import ledger as ledgers
-from dalenius.curator.ledger.accounts import Account, Rate, Terms
+from dalenius.curator.ledger.accounts import Account, Rate, Receipt, Terms
 from dalenius.curator.ledger.ledger import Ledger, new_name, prepare
 from dalenius.curator.ledger.stores import SQLiteStore
 from dalenius.curator.log import OwnerLog
@@ -412,6 +414,34 @@ def test_a_key_whose_first_attempt_died_after_the_charge_stops_and_draws_nothing
     assert draws(world) == 0
     assert world.events.count("charged") == 1
     world.ask(key="k2", fresh=fresh)
+    assert draws(world) == 1
+
+
+def test_work_that_keeps_its_outcomes_goes_on_with_its_key_and_lets_go_when_its_answer_is_stored() -> None:
+    world = World(ValueError(CANARY))
+    price: Any = Priced({"patients": amount("0.1")}, world.events)
+    payer = Payer("ana", {"patients": ANA}, {"patients": AddRemove()})
+    seen: list[str] = []
+
+    @contextmanager
+    def kept(receipt: Receipt) -> Iterator[Any]:
+        seen.append(receipt.id)
+        yield price
+        assert world.ledger.answer(receipt.id) is not None
+        seen.append("let go")
+
+    def ask() -> Answer:
+        return world.door.answer(price, payer, finished, key="k", kept=kept)
+
+    for _ in range(2):
+        with pytest.raises(WorkStopped) as caught:
+            ask()
+        assert CANARY not in str(caught.value)
+    world.engine.error = None
+    first = ask()
+    assert encoded(ask()) == encoded(first)
+    assert seen == [first.receipt] * 3 + ["let go"]
+    assert world.events.count("charged") == 1
     assert draws(world) == 1
 
 

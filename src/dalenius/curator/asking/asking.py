@@ -20,7 +20,7 @@ from dalenius.curator.blocks import told
 from dalenius.curator.cards.making import card
 from dalenius.curator.catalog import Population
 from dalenius.curator.curator import Asker, balance
-from dalenius.curator.door import Payable
+from dalenius.curator.door import Keeping, Payable
 from dalenius.curator.ledger.accounts import Receipt
 from dalenius.curator.names import percent
 from dalenius.curator.replays import replays, require_due
@@ -211,9 +211,10 @@ class Asked:
         key: str | None = None,
         fresh: bool = False,
         progress: Callable[[Progress], object] | None = None,
+        kept: Keeping | None = None,
     ) -> Answer:
         """Charge, and release something that is made of this question's rows; `finished` shows it as an answer, and
-        `text` says in the ledger what it is. Otherwise as `run`."""
+        `text` says in the ledger what it is; `kept` lets a retry with the same key go on. Otherwise as `run`."""
         self._asker.curator.require_open()
         require_due(self._asker)
         self._require_within_grant(price)
@@ -228,7 +229,7 @@ class Asked:
         with self._asker.curator.working():
             try:
                 door = self._asker.curator.door
-                answer = door.answer(price, payer, received, form=form, key=key, fresh=fresh, tick=tick)
+                answer = door.answer(price, payer, received, form=form, key=key, fresh=fresh, tick=tick, kept=kept)
                 left = self._listed(lambda each: balance(each, self._left(each), left=True).share)
                 return replace(answer, left=left)
             except BudgetExceeded as error:

@@ -46,7 +46,7 @@ def drafted(path: Path, text: str) -> Iterator[Callable[[], None]]:
 
     def take() -> None:
         draft.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
     try:
         number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
@@ -60,7 +60,8 @@ def drafted(path: Path, text: str) -> Iterator[Callable[[], None]]:
         draft.unlink(missing_ok=True)
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
+    """Make the names of new and deleted files durable."""
     if os.name == "nt":  # folders cannot be opened there
         return
     number = os.open(path, os.O_RDONLY)

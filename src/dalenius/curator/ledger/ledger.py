@@ -33,7 +33,7 @@ _CHARGES = (
     "LEFT JOIN answers ON answers.receipt = receipts.id WHERE receipts.number > ? "
 )
 PAGE = 500
-TURN = "turn"
+TURN, STEP = "turn", "step"
 _BOUGHT = (
     "SELECT entries.body, answers.body FROM receipts JOIN entries ON entries.number = receipts.number "
     "JOIN answers ON answers.receipt = receipts.id WHERE receipts.id IN ({}) ORDER BY receipts.number"
@@ -244,18 +244,41 @@ class Ledger:
     def claim(self, receipt: Receipt, *, most: int) -> int | None:
         """Take the next of `most` turns that a receipt has paid for: its number, from 1 on; None if all were taken.
 
-        Guarantee: no turn is taken twice, by whatever thread or process, and a turn that was taken stays so.
+        Guarantee: no turn is taken twice, by whatever thread or process, and a turn that was taken stays so. After the
+        ledger was reconciled none are left: a lost copy may have taken them.
         """
 
         def taken(writing: Writing) -> int | None:
             records = [entry.facts for entry in _of_kind(writing.rows, "record", receipt.number)]
             turn = 1 + len([each for each in records if each["record"] == TURN and each["receipt"] == receipt.id])
-            if turn > most:
+            if turn > most or _reconciled_since(writing.rows, receipt):
                 return None
             writing.add("record", {"record": TURN, "receipt": receipt.id, "turn": turn})
             return turn
 
         return self._journal.append(taken)
+
+    def step(self, receipt: Receipt, *, before: str | None, now: str) -> None:
+        """Write down how far the work that a receipt paid for has come, as a hash of all that it released.
+
+        Guarantee: the steps of a receipt are one line: whoever believes another `before` to be the last one, in
+        whatever thread or process, is refused. So is everybody after the ledger was reconciled: a lost copy may have
+        gone further.
+        """
+
+        def stepped(writing: Writing) -> None:
+            _require_known(writing.rows, receipt)
+            if _last_step(writing.rows, receipt) != before:
+                raise InvalidParameter("receipt", receipt.id, allowed="one that nobody else is at work for")
+            writing.add("record", {"record": STEP, "receipt": receipt.id, "hash": now})
+
+        plain("now", now)
+        self._journal.append(stepped)
+
+    def last_step(self, receipt: Receipt) -> str | None:
+        """The hash of all that the work for a receipt has released so far; None before the first step."""
+        with self._journal.reading() as rows:
+            return _last_step(rows, receipt)
 
     def records(self, kind: str) -> tuple[Mapping[str, Any], ...]:
         """All that was written down of a kind, in order."""
@@ -333,6 +356,21 @@ class Ledger:
 
     def close(self) -> None:
         self._journal.close()
+
+
+def _reconciled_since(rows: Rows, receipt: Receipt) -> bool:
+    return bool(_of_kind(rows, "reconciled", receipt.number))
+
+
+def _last_step(rows: Rows, receipt: Receipt) -> str | None:
+    if _reconciled_since(rows, receipt):
+        raise InvalidParameter(
+            "receipt", receipt.id, allowed="one that was paid for since the ledger was reconciled",
+            hint="What was begun before may have gone further in the lost copy. Pay for it anew, with another key.",
+        )  # fmt: skip
+    sql = "SELECT body FROM entries WHERE number > ? AND body LIKE ? AND body LIKE ? ORDER BY number DESC LIMIT 1"
+    found = rows.execute(sql, [receipt.number, f'%"receipt":"{receipt.id}"%', f'%"record":"{STEP}"%'])
+    return str(Entry.from_body(found[0][0]).facts["hash"]) if found else None
 
 
 def _last(rows: Rows) -> int:

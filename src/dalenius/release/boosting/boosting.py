@@ -23,7 +23,11 @@ from dalenius.randomness.selection import exponential_weights
 from dalenius.release.boosting.generators import BaseGenerator
 from dalenius.release.boosting.reweighting import attenuated, draw_epsilon, rounds_needed, step_size
 from dalenius.release.boosting.syntheticizer import scaled_answers
+from dalenius.release.textbook.sealed import exact_answers, require_computable, wide
 from dalenius.release.workloads.workload import Integers, Reals, Workload
+
+MOST_SCORE = 2**60
+"""The largest score of a question: below it no sum of 64-bit integers can overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +74,9 @@ class QueryBoosting:
     eta: Fraction
 
     def __post_init__(self) -> None:
-        whole(1, rounds=self.rounds), whole(1, gap=self.gap)
+        require_computable(people=self.base.people, denominator=self.workload.denominator)
+        if whole(1, rounds=self.rounds) * max(whole(1, gap=self.gap), self.base.tolerance) > MOST_SCORE:
+            raise InvalidParameter("gap", self.gap, allowed=f"at most {MOST_SCORE} in all rounds, with the tolerance")
         object.__setattr__(self, "eta", Fraction(self.eta))
         step_size(self.eta)
 
@@ -105,7 +111,7 @@ class QueryBoosting:
 
     def release(self, histogram: Integers, entropy: Entropy) -> Boosted:
         """The synopses' answers; which questions were drawn, and how likely each was, stays secret."""
-        exact = np.asarray(self.workload.answers(histogram), dtype=np.int64)
+        exact = exact_answers(self.workload, histogram)
         published, failed = [], 0
         for answers, found in self._synopses(exact, entropy):
             published.append(answers)
@@ -133,7 +139,8 @@ class QueryBoosting:
             rows = self.base.synopsis(asked, exact[asked], entropy)
             answers = scaled_answers(self.workload, uniform if rows is None else rows, people=self.base.people)
             yield answers, rows is not None
-            scores = scores - attenuated(np.abs(exact - answers), tolerance=self.base.tolerance, gap=self.gap)
+            apart = np.abs(wide(exact, times=4) - answers)
+            scores = scores - attenuated(apart, tolerance=self.base.tolerance, gap=self.gap)
 
     def _drawn(self, scores: Integers, entropy: Entropy) -> Integers:
         return exponential_weights(scores, self.rate, entropy, size=self.base.draws)

@@ -20,6 +20,7 @@ from dalenius.privacy.losses import ZCDP, PureDP
 from dalenius.privacy.neighbours import Replace
 from dalenius.privacy.numbers import Number, positive, whole
 from dalenius.randomness.entropy import Entropy
+from dalenius.release.textbook.sealed import exact_answers
 from dalenius.release.workloads.workload import Integers, Reals, Workload
 
 MOST_CELLS = 20_000
@@ -126,7 +127,8 @@ def release_synthetic(
     else:
         noise = DiscreteGaussian.calibrated(sensitivity=moved, rho=price.rho, neighbours=exact.neighbours)
     tolerance = max(1, noise.error(beta, count=workload.count))
-    noisy = measure(noise, exact.map(workload.answers, sensitivity=moved), allowance, entropy)
+    answers = exact.map(lambda counts: exact_answers(workload, counts), sensitivity=moved)
+    noisy = measure(noise, answers, allowance, entropy)
     return syntheticized(workload, np.arange(workload.count), noisy, people=people, tolerance=tolerance)
 
 

@@ -19,7 +19,8 @@ from dalenius.release.axes import Axis, grid_of
 from dalenius.release.grid import Columns
 from dalenius.release.predicates import MOST_COMBINATIONS, Condition, conditions
 
-_KEPT = 4_096
+_KEPT, _KEPT_CELLS = 4_096, 2**28
+"""How many conditions are remembered, and of how many cells in all."""
 _VALUE = r"(?:-?\d{1,30}(?:\.\d{1,30})?|'[^'\\\n]{0,200}')"
 _ATOM = re.compile(
     rf"[a-z_][a-z_0-9]* (?:(?:=|<>|<|<=|>|>=) {_VALUE}|BETWEEN {_VALUE} AND {_VALUE}|IN \({_VALUE}(?:, {_VALUE})*\))",
@@ -34,8 +35,9 @@ class Conditions:
     def __init__(self, axes: Sequence[Axis]) -> None:
         self._axes = tuple(axes)
         self.grid = grid_of({axis.name: axis for axis in axes})
-        self._read = lru_cache(_KEPT)(self._parts)
-        self._atom = lru_cache(_KEPT)(self._worked_out)
+        kept = max(1, min(_KEPT, _KEPT_CELLS // self.grid.cells))
+        self._read = lru_cache(kept)(self._parts)
+        self._atom = lru_cache(kept)(self._worked_out)
 
     def read(self, text: str) -> tuple[Condition, ...]:
         """The parts of the condition of a SQL WHERE; refused where one is true for a part of a bin only."""

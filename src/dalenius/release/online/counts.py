@@ -22,15 +22,19 @@ from dalenius.query.frames.frames import Frame
 from dalenius.randomness.entropy import fresh_entropy
 from dalenius.release.carrier import Bins, Carrier
 from dalenius.release.measured import as_answer, from_answer
+from dalenius.release.online.accuracy import Expected
 from dalenius.release.online.conditions import Conditions
 from dalenius.release.online.keeping import keep, kept
 from dalenius.release.online.opening import MOST_CELLS, Opening
 from dalenius.release.online.public import PublicCounts
 from dalenius.release.textbook.online import OnlineSession
+from dalenius.release.textbook.sealed import MOST_PEOPLE
 
 UPDATES, QUESTIONS = 16, 100_000
 _FURTHER = 2
 """How many times further off than noise alone hides a question may be before it is measured, unless told otherwise."""
+_LEAST_UNITS, _UNITS_OF_UPDATE = 10**7, 10**5
+"""The least price in the ledger's units, of a session and of an update: less buys no noise that can be drawn."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,12 @@ class Count:
 
 @dataclass(frozen=True)
 class Online:
-    """What a session is to be like; see `Session.online`."""
+    """What a session is to be like; see `Session.online`.
+
+    `accuracy` is how long error bars may be: a share of all rows such as "5%", for which `total` says how many there
+    are, or a number of rows. `total` is public, or guessed by whoever asks: it is compared with the bars, and no more.
+    Where bars would be longer, nothing is paid.
+    """
 
     columns: Sequence[str] | None = None
     bins: Bins = field(default_factory=dict)
@@ -66,16 +75,20 @@ class Online:
     updates: int = UPDATES
     questions: int = QUESTIONS
     within: int | None = None
+    accuracy: Number | None = None
+    total: int | None = None
 
     def cost(self, rows: Frame, *, epsilon: Number | None = None, share: Number | None = None) -> Cost:
-        """What a session would cost; nothing is read or spent."""
+        """What a session would cost, with a note of how accurate it would be; nothing is read or spent."""
         carrier = self._carrier(rows)
-        return carrier.asked.cost_of(self._opening(carrier, Offer(epsilon, share)), epsilon=epsilon)
+        opening = self._opening(carrier, Offer(epsilon, share))
+        cost = carrier.asked.cost_of(opening, epsilon=epsilon)
+        notes = [cost.note, str(self._expected(opening))]
+        return replace(cost, note="; ".join(note for note in notes if note))
 
-    def expected_error(self, rows: Frame, *, epsilon: Number | None = None, share: Number | None = None) -> int:
-        """The error bar of answers that are not measured; nothing is read or spent."""
-        opening = self._opening(self._carrier(rows), Offer(epsilon, share))
-        return ceil(opening.plan(people=1, within=self._within(opening)).bars[0])
+    def expected_error(self, rows: Frame, *, epsilon: Number | None = None, share: Number | None = None) -> Expected:
+        """The error bars of answers, in rows, and how many rows a share takes; nothing is read or spent."""
+        return self._expected(self._opening(self._carrier(rows), Offer(epsilon, share)))
 
     def open(
         self,
@@ -91,14 +104,15 @@ class Online:
         carrier = self._carrier(rows)
         opening = self._opening(carrier, Offer(epsilon, share))
         within = self._within(opening)
+        expected = self._expected(opening)
+        expected.require(self.accuracy, self.total)
         answer = carrier.asked.buy(opening, as_answer, text=f"ONLINE {carrier.text}", key=key, fresh=fresh)
         receipt = asker.curator.ledger.receipt(answer.receipt)
         assert receipt is not None
         known = kept(asker.curator, receipt.id, carrier.axes)
         if known is None:
-            bar = ceil(opening.plan(people=1, within=within).bars[0])
             measured = tuple(from_answer(answer, opening.grid))
-            known = PublicCounts.fitted(carrier.axes, measured, bar=bar, receipt=receipt.id)
+            known = PublicCounts.fitted(carrier.axes, measured, bar=expected.easy, receipt=receipt.id)
         return OnlineCounts(asker, opening, receipt, known, within)
 
     def _carrier(self, rows: Frame) -> Carrier:
@@ -115,7 +129,13 @@ class Online:
         bought = carrier.asked.bought(epsilon=offer.epsilon, share=offer.share)
         charge = {name: replace(amount, delta=0) for name, amount in bought.items()}  # no step has an event to pay for
         updates, questions = whole(1, updates=self.updates), whole(1, questions=self.questions)
+        for name, amount in charge.items():
+            if amount.divergence < max(_LEAST_UNITS, _UNITS_OF_UPDATE * updates):
+                raise InvalidParameter("price", str(amount), allowed=f"of {name} enough for {updates} updates")
         return Opening(carrier.question, carrier.axes, updates, questions, charge)
+
+    def _expected(self, opening: Opening) -> Expected:
+        return Expected.of(opening.plan(people=1, within=self._within(opening)))
 
     def _within(self, opening: Opening) -> int:
         """From how many rows on a question that is off counts as hard; refused where noise alone hides more."""
@@ -141,7 +161,7 @@ class OnlineCounts:
     def __init__(self, asker: Asker, opening: Opening, receipt: Receipt, known: PublicCounts, within: int) -> None:
         self._asker, self._opening, self._receipt = asker, opening, receipt
         self._known, self._conditions = known, Conditions(opening.axes)
-        self._plan = opening.plan(people=max(1, round(known.total)), within=within)
+        self._plan = opening.plan(people=min(max(1, round(known.total)), MOST_PEOPLE), within=within)
         self._session: OnlineSession | None = None
         self._lock, self._before, self._hard = threading.RLock(), known.asked, known.hard
 
@@ -171,8 +191,8 @@ class OnlineCounts:
     @property
     def errors(self) -> tuple[int, int]:
         """How far off an answer is at most, at 95 %: one that is not measured, and one that is."""
-        easy, hard = self._plan.bars
-        return ceil(easy), ceil(hard)
+        expected = Expected.of(self._plan)
+        return expected.easy, expected.measured
 
     @property
     def hypothesis(self) -> PublicCounts:

@@ -17,6 +17,7 @@ from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.numeric_sparse import NumericSparse
+from dalenius.mechanisms.purse import Purse, deviation
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import ZCDP, Loss, PureDP
 from dalenius.privacy.neighbours import Neighbours
@@ -30,7 +31,6 @@ from dalenius.release.carrier import counting, people
 from dalenius.release.grid import Columns, Grid
 from dalenius.release.inference.fitting import Measured
 from dalenius.release.people import Counts
-from dalenius.release.synthetic.purse import Purse, deviation
 from dalenius.release.textbook.online import OnlinePlan
 
 MOST_CELLS = 10**6

@@ -28,13 +28,13 @@ from dalenius.randomness.laplace import discrete_laplace
 from dalenius.release.strategies.estimates import Answers, Estimate, width
 from dalenius.release.strategies.strategy import Price, batches, share_of, stated_rows, whole_price
 from dalenius.release.strategies.trees import Hierarchical, Identity, grouped
+from dalenius.release.textbook.sealed import wide
 from dalenius.release.workloads.workload import Integers, Reals, Workload
 
 _BUCKET, _FINE = 2, 4
 """The public handicaps of a bucket and of a piece that is kept cell by cell, in scales of the noise."""
 _PIECES = 128
 _BRANCHING = 8
-_SAFE = 2**62
 SHARE = Fraction(1, 4)
 """The part of a price that finds the partition."""
 
@@ -153,7 +153,7 @@ def release_partitioned(
     )
     bounds = measure(finding, exact.map(lambda counts: counts, sensitivity=moved), allowance, entropy)
     sizes, starts = np.diff(bounds), np.array(bounds[:-1])
-    totals = exact.map(lambda counts: np.add.reduceat(counts, starts), sensitivity=moved)
+    totals = exact.map(lambda counts: _added(counts, starts), sensitivity=moved)
     strategy = Identity(len(sizes)) if len(sizes) <= _BRANCHING else Hierarchical.rootless(len(sizes), _BRANCHING)
     estimate = strategy.release(totals, allowance, entropy, price=share_of(paid, 1 - SHARE), rows=rows)
     return spread_out(estimate, bounds)
@@ -167,14 +167,18 @@ def spread_out(estimate: Estimate, bounds: Sequence[int]) -> BucketEstimate:
 
 def uneven(histogram: NDArray[Any], block: int) -> NDArray[Any]:
     """For each block, half the sum of the distances of its cells from their mean, rounded down: an integer that one
-    person changes by at most 1."""
-    counts = np.asarray(histogram)
-    if int(counts.max()) * block >= _SAFE or int(counts.min()) < -_SAFE // block:
-        counts = counts.astype(object)
+    person changes by at most 1. No sum that is formed is above twice a block's size times the sizes of all counts."""
+    counts = wide(histogram, times=2 * block)
     held = grouped(np.ones(len(counts), dtype=np.int64), block)
     cells, sizes = grouped(counts, block), held.sum(axis=-1)
     above = (sizes[:, None] * cells - cells.sum(axis=-1)[:, None]) * held
     found: NDArray[Any] = np.where(above > 0, above, 0).sum(axis=-1) // sizes
+    return found
+
+
+def _added(counts: Integers, starts: NDArray[Any]) -> NDArray[Any]:
+    """The counts of buckets."""
+    found: NDArray[Any] = np.add.reduceat(wide(counts), starts)
     return found
 
 

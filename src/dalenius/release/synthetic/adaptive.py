@@ -13,16 +13,17 @@ from functools import partial
 import numpy as np
 
 from dalenius.accounting.allowance import Allowance
-from dalenius.mechanisms.door import measure
+from dalenius.mechanisms.purse import Noise, Purse, deviation, typical
 from dalenius.privacy.numbers import of_kind, whole
+from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import Entropy
-from dalenius.release.grid import Columns
+from dalenius.release.grid import Columns, Grid
 from dalenius.release.inference.fitting import Fitted, Measured
 from dalenius.release.inference.growth import Growth
 from dalenius.release.people import People
 from dalenius.release.synthetic.choosing import candidates, rounded, scores, scores_change
 from dalenius.release.synthetic.constraints import UNCONSTRAINED, Constraints
-from dalenius.release.synthetic.purse import Purse, deviation, typical
+from dalenius.release.synthetic.journal import Drawn, Outcomes
 from dalenius.release.workloads.marginals import Marginals
 
 LARGEST_MODEL = 2_000_000
@@ -53,6 +54,16 @@ FAST = Settings(largest=200_000, batch=10)
 """A smaller model that is fitted less often: several times faster, at a little more error."""
 
 
+def first_part(total: Fraction, grid: Grid) -> Fraction:
+    """What the first rounds cost, of all that there is: those that measure single columns."""
+    return total / (_ROUNDS_OF_COLUMN * len(grid.columns))
+
+
+def first_noise(purse: Purse, grid: Grid, change: Sensitivity) -> Noise:
+    """The noise on the counts of single columns, which are measured first."""
+    return purse.noise(first_part(purse.left, grid) * _ON_NOISE, change)
+
+
 @dataclass
 class Adaptive:
     """One run: what was measured so far, and the model that fits it."""
@@ -63,6 +74,7 @@ class Adaptive:
     entropy: Entropy
     settings: Settings = Settings()
     tick: Callable[[float], object] | None = None
+    outcomes: Outcomes = field(default_factory=Drawn)
     measured: list[Measured] = field(default_factory=list)
     rounds: int = 0
 
@@ -75,7 +87,7 @@ class Adaptive:
         """Spend all of the allowance; the model that fits what was measured."""
         purse = Purse(self.allowance)
         total, weights = purse.left, candidates(self.workload)
-        part = total / (_ROUNDS_OF_COLUMN * len(self.people.grid.columns))
+        part = first_part(total, self.people.grid)
         for name in sorted({name for group in self.workload.groups for name in group}):
             self._measure(purse, part * _ON_NOISE, (name,))
         model = self._fitted(None)
@@ -120,7 +132,8 @@ class Adaptive:
             change, known = scores_change(self.people, left, weights), [told[group] for group in left]
             score = partial(scores, groups=left, told=known, weights=weights, noise=noise, grid=grid)
             sealed = self.people.computed(score, sensitivity=change)
-            place = measure(purse.choice(part * (1 - _ON_NOISE), change), sealed, self.allowance, self.entropy)
+            choice = purse.choice(part * (1 - _ON_NOISE), change)
+            place = self.outcomes.measured(left, choice, sealed, self.allowance, self.entropy)
             chosen.append(left[place])
             left = self._allowed([group for group in left if group != left[place]], chosen, spent)
         return chosen, noise
@@ -135,7 +148,7 @@ class Adaptive:
     def _measure(self, purse: Purse, part: Fraction, group: Columns) -> None:
         exact = self.people.marginal(group)
         noise = purse.noise(part, exact.sensitivity)
-        noisy = measure(noise, exact, self.allowance, self.entropy)
+        noisy = self.outcomes.measured(group, noise, exact, self.allowance, self.entropy)
         self.measured.append(Measured(group, np.asarray(noisy, dtype=np.float64), deviation(noise)))
 
     def _fitted(self, start: Fitted | None) -> Fitted:

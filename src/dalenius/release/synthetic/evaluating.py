@@ -20,6 +20,7 @@ from dalenius.errors import InvalidParameter
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.purse import Noise, Purse, deviation
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import Loss, PureDP
 from dalenius.privacy.sensitivity import Sensitivity
@@ -40,7 +41,6 @@ from dalenius.release.people import Counts, Crowd, People
 from dalenius.release.synthetic.bars import BAR
 from dalenius.release.synthetic.choosing import FINENESS, distance, rounded
 from dalenius.release.synthetic.fits import Fit
-from dalenius.release.synthetic.purse import Noise, Purse, deviation
 
 _SCALES = 2.9958
 """How many scales a bar is: of Laplace noise, 95 % lies within."""
@@ -167,10 +167,14 @@ class Evaluation:
 
 def carried(rows: Frame, axes: Sequence[Axis], most: int) -> Carrier:
     """The rows of a frame on axes that are known already; refused where its columns are declared in another way."""
-    bins = {axis.name: given for axis in axes if (given := _bins(axis)) is not None}
-    found = Carrier.of(rows, columns=[axis.name for axis in axes], bins=bins, most=most)
+    found = Carrier.of(rows, columns=[axis.name for axis in axes], bins=bins_of(axes), most=most)
     require_same_axes(found.axes, axes)
     return found
+
+
+def bins_of(axes: Sequence[Axis]) -> dict[str, int | str]:
+    """How the bins of known axes are asked for again."""
+    return {axis.name: given for axis in axes if (given := _bins(axis)) is not None}
 
 
 def require_same_axes(found: Sequence[Axis], wanted: Sequence[Axis]) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,18 +25,22 @@ from dalenius.query.frames.frames import Frame
 from dalenius.query.plan.relations import JOIN_ROWS
 from dalenius.query.questions import Question
 from dalenius.query.tables import EachRow, Most, UnitColumn
+from dalenius.query.types import normal
 from dalenius.randomness.entropy import Entropy, system_entropy
 from dalenius.release.carrier import Bins, Carrier
 from dalenius.release.grid import Columns
 from dalenius.release.inference.sampling import Codes, rows, rows_given
 from dalenius.release.measured import as_answer
+from dalenius.release.synthetic import saved
 from dalenius.release.synthetic.charging import charged
-from dalenius.release.synthetic.evaluating import Evaluation, compared, require_same_axes, shown_as
+from dalenius.release.synthetic.evaluating import Evaluation, bins_of, compared, require_same_axes, shown_as
 from dalenius.release.synthetic.fits import Fit
+from dalenius.release.synthetic.journal import Outcomes, keeping
 from dalenius.release.synthetic.pairs import CHILD, PARENT, Pair, lines_of, stacked
 from dalenius.release.synthetic.synthesizer import Synthesizer
 from dalenius.release.synthetic.tables import SyntheticTable
 
+KIND = "dalenius synthetic family"
 CHILDREN = "children"
 """The column that says how many children a parent has."""
 _ON_PARENTS = Fraction(1, 3)
@@ -92,6 +98,27 @@ class SyntheticFamily:
         answer = carriers.child.asked.buy(pair, finished, text=text, key=key, fresh=fresh)
         return Evaluation(lines_of(answer, PARENT)), Evaluation(lines_of(answer, CHILD))
 
+    def save(self, path: str | Path) -> None:
+        """Write both tables into one file, for anybody; see `SyntheticTable.save`."""
+        saved.save(path, KIND, self.facts())
+
+    @classmethod
+    def load(cls, path: str | Path) -> SyntheticFamily:
+        """What was saved; a file that is damaged or of another kind is refused. Nothing in it is run."""
+        return saved.load(path, KIND, cls.from_facts)
+
+    def facts(self) -> dict[str, Any]:
+        """It as JSON has it."""
+        parents, children = self.parents.facts(), self.children.facts()
+        return {"parents": parents, "children": children, "shared": list(self.shared), "key": self.key}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> SyntheticFamily:
+        """The family that facts say."""
+        parents, children = (SyntheticTable.from_facts(facts[name]) for name in ("parents", "children"))
+        shared = tuple(map(normal, facts["shared"]))
+        return cls(parents, children, shared, normal(facts["key"]), _asked_again(parents, children, shared))
+
     def _children(self, owners: Codes, entropy: Entropy) -> Codes:
         """A child for each of these parents, given the columns that are shared. Of parents who have no children by the
         model of the children, any that is possible."""
@@ -144,8 +171,13 @@ class FamilySynthesizer:
         """Charge once, measure both tables, and fit both models; otherwise as `Synthesizer.fit`."""
         carriers = self._carriers(parents, children)
         parent, child = self._fits(carriers, Offer(epsilon, share), progress)
-        text, finished = f"SYNTHESIZE {carriers.text}", stacked(as_answer, as_answer)
-        answer = carriers.child.asked.buy(Pair(parent, child), finished, text=text, key=key, fresh=fresh)
+
+        def work(outcomes: Outcomes) -> Pair:
+            return Pair(replace(parent, outcomes=outcomes), replace(child, outcomes=outcomes))
+
+        text, finished, asked = f"SYNTHESIZE {carriers.text}", stacked(as_answer, as_answer), carriers.child.asked
+        kept = keeping(asked, key, work)
+        answer = asked.buy(Pair(parent, child), finished, text=text, key=key, fresh=fresh, kept=kept)
         return SyntheticFamily(
             SyntheticTable.from_answer(lines_of(answer, PARENT), parent),
             SyntheticTable.from_answer(lines_of(answer, CHILD), child),
@@ -227,6 +259,19 @@ class _Carriers:
         blocks = [carrier.asked.cost_of(each).blocks for carrier, each in pairs]
         if blocks[0] != blocks[1]:
             raise InvalidParameter("blocks", blocks, allowed="the same for parents and children")
+
+
+def _asked_again(parents: SyntheticTable, children: SyntheticTable, shared: Columns) -> FamilySynthesizer:
+    """What asks for the axes of known tables again."""
+    own = [axis for axis in parents.axes if axis.name != CHILDREN]
+    theirs = [axis for axis in children.axes if axis.name not in shared]
+    known = {axis.name for axis in own}
+    if len(own) == len(parents.axes) or not known.issuperset(shared) or len(theirs) + len(shared) != len(children.axes):
+        raise ValueError("columns")
+    older, younger = (
+        Synthesizer(columns=[axis.name for axis in axes], bins=bins_of(axes), order=1) for axes in (own, theirs)
+    )
+    return FamilySynthesizer(older, replace(younger, rows=children.rows_of_unit), shared)
 
 
 def _unit(carrier: Carrier, otherwise: str | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.amounts import DIVERGENCE_UNIT, Amount
@@ -11,6 +12,7 @@ from dalenius.curator.cards.cards import Step
 from dalenius.mechanisms.exponential import ExponentialMechanism
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.purse import Purse, deviation
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import ZCDP, Loss, PureDP
 from dalenius.query.cells import Cells
@@ -18,17 +20,22 @@ from dalenius.query.plan.passes import Pass
 from dalenius.query.pricing.explain import theorem
 from dalenius.query.questions import Question
 from dalenius.randomness.entropy import Entropy
-from dalenius.release.axes import Axis
+from dalenius.release.axes import Axis, grid_of
 from dalenius.release.carrier import counting, people
 from dalenius.release.grid import Columns
 from dalenius.release.inference.fitting import Measured
-from dalenius.release.synthetic.adaptive import Adaptive, Settings
+from dalenius.release.synthetic.adaptive import Adaptive, Settings, first_noise
+from dalenius.release.synthetic.bars import BAR
+from dalenius.release.synthetic.journal import Drawn, Outcomes
 from dalenius.release.workloads.marginals import Marginals
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A synthesizer's settings for the rows that a question carries, and what they may cost. All of it is public."""
+    """A synthesizer's settings for the rows that a question carries, and what they may cost. All of it is public.
+
+    `outcomes` is where noisy outcomes come from: they are drawn, or were kept when the fit was stopped.
+    """
 
     question: Question
     axes: tuple[Axis, ...]
@@ -36,6 +43,7 @@ class Fit:
     settings: Settings
     charge: Mapping[str, Amount]
     tick: Callable[[float], object] | None = field(default=None, compare=False)
+    outcomes: Outcomes = field(default_factory=Drawn, compare=False)
 
     @property
     def terms(self) -> tuple[object, ...]:
@@ -59,6 +67,15 @@ class Fit:
         )
 
     @property
+    def first_bar(self) -> int:
+        """How far the counts of single columns, which are measured first, are off at 95 %, in rows."""
+        (amount,) = self.charge.values()
+        neighbours = next(table.protection.neighbours for table in self.question.relation.tables if table.protection)
+        grid = grid_of({axis.name: axis for axis in self.axes})
+        change = Marginals(grid, [(self.axes[0].name,)]).sensitivity(neighbours, rows=self.question.most.rows)
+        return ceil(BAR * deviation(first_noise(Purse(Allowance(amount, neighbours=neighbours)), grid, change)))
+
+    @property
     def passes(self) -> tuple[Pass, ...]:
         """One pass: how many rows fall into each cell that is not empty."""
         return (counting(self.question),)
@@ -67,4 +84,5 @@ class Fit:
         """The noisy marginals, as the method chooses them."""
         rows = people(self.question, self.axes, results[0])
         workload = Marginals(rows.grid, self.groups)
-        return Adaptive(rows, workload, allowance, entropy, self.settings, self.tick).measurements()
+        run = Adaptive(rows, workload, allowance, entropy, self.settings, self.tick, self.outcomes)
+        return run.measurements()

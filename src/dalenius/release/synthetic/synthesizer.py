@@ -20,6 +20,7 @@ from dalenius.release.synthetic.adaptive import Settings
 from dalenius.release.synthetic.charging import charged
 from dalenius.release.synthetic.constraints import Constraints
 from dalenius.release.synthetic.fits import Fit
+from dalenius.release.synthetic.journal import keeping
 from dalenius.release.synthetic.tables import SyntheticTable
 from dalenius.release.workloads.marginals import Marginals
 
@@ -53,9 +54,12 @@ class Synthesizer:
     settings: Settings = field(default_factory=Settings)
 
     def cost(self, rows: Frame, *, epsilon: Number | None = None, share: Number | None = None) -> Cost:
-        """What a fit would cost; nothing is read or spent."""
+        """What a fit would cost, with a note of how exact its first counts are; nothing is read or spent."""
         carrier = self._carrier(rows)
-        return carrier.asked.cost_of(self._fit(carrier, Offer(epsilon, share)), epsilon=epsilon)
+        fit = self._fit(carrier, Offer(epsilon, share))
+        cost, bar = carrier.asked.cost_of(fit, epsilon=epsilon), fit.first_bar
+        exact = f"counts of single columns come first, within ± {bar} rows at 95 %: 1 % of all rows takes {100 * bar}"
+        return replace(cost, note="; ".join(note for note in (cost.note, exact) if note))
 
     def fit(
         self,
@@ -70,11 +74,14 @@ class Synthesizer:
         """Charge, measure, and fit a model. The price is what `epsilon` or `share` says, whatever the data are.
 
         An equal fit that was paid for before is taken from the ledger, for nothing; `fresh` pays for a new one. `key`
-        is your own name for this attempt, as for questions. `progress` is told the percent of the price that was used.
+        is your own name for this attempt: if it is interrupted or its process dies, the same call with the same key
+        goes on where it stopped, for nothing, if the database is in a folder. `progress` is told the percent of the
+        price that was used; if it raises an error, the table is made of what was measured by then.
         """
         carrier = self._carrier(rows)
         fit = self._fit(carrier, Offer(epsilon, share), progress)
-        answer = carrier.asked.buy(fit, as_answer, text=f"SYNTHESIZE {carrier.text}", key=key, fresh=fresh)
+        kept = keeping(carrier.asked, key, lambda outcomes: replace(fit, outcomes=outcomes))
+        answer = carrier.asked.buy(fit, as_answer, text=f"SYNTHESIZE {carrier.text}", key=key, fresh=fresh, kept=kept)
         return SyntheticTable.from_answer(answer, fit)
 
     def _carrier(self, rows: Frame) -> Carrier:
@@ -93,7 +100,13 @@ class Synthesizer:
         for name, amount in charge.items():
             if amount.divergence < _LEAST_UNITS:
                 raise InvalidParameter("price", str(amount), allowed=f"of {name} enough for a few hundred measurements")
-        return Fit(carrier.question, carrier.axes, groups, settings, charge, progress)
+        fit = Fit(carrier.question, carrier.axes, groups, settings, charge, progress)
+        if self.total is not None and self.total <= fit.first_bar:
+            raise InvalidParameter(
+                "total", self.total, allowed=f"more than {fit.first_bar} rows: the first counts are off by so much",
+                hint="Pay more, count fewer rows of one unit, or leave out columns.",
+            )  # fmt: skip
+        return fit
 
     def _settings(self, axes: Sequence[Axis]) -> Settings:
         """The settings with what was declared; conditions may take up as much of the model as a first marginal."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,8 +16,10 @@ from dalenius.curator.answers.columns import Column, arrow_array
 from dalenius.curator.asking.prices import Offer
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import Number, whole
-from dalenius.query.estimates.kinds import REAL, TEXT, of_domain
+from dalenius.query.estimates.kinds import REAL, TEXT, Kind, of_domain
 from dalenius.query.frames.frames import Frame
+from dalenius.query.types import Domain
+from dalenius.query.types import Number as Numeric
 from dalenius.randomness.entropy import Entropy, system_entropy
 from dalenius.release.axes import Axis, grid_of
 from dalenius.release.grid import Columns, Grid
@@ -23,7 +27,8 @@ from dalenius.release.inference.fitting import Fitted, Measured
 from dalenius.release.inference.sampling import Codes, rows
 from dalenius.release.inference.tables import Array
 from dalenius.release.measured import from_answer
-from dalenius.release.synthetic.adaptive import Settings
+from dalenius.release.synthetic import saved
+from dalenius.release.synthetic.adaptive import LARGEST_MODEL, Settings
 from dalenius.release.synthetic.bars import known
 from dalenius.release.synthetic.charging import charged
 from dalenius.release.synthetic.constraints import UNCONSTRAINED, Constraints
@@ -31,6 +36,7 @@ from dalenius.release.synthetic.evaluating import Evaluation, carried, compared,
 from dalenius.release.synthetic.fits import Fit
 from dalenius.release.synthetic.reports import Report, report
 
+KIND = "dalenius synthetic table"
 FREE = "From a synthetic table: made of noisy marginals that were paid for before, at no further price."
 
 
@@ -78,9 +84,10 @@ class SyntheticTable:
         return pa.table(self.columns(places, source))
 
     def columns(self, places: Codes, entropy: Entropy) -> dict[str, pa.Array]:
-        """The columns of rows that are given by their places on the axes, with a value of each bin."""
+        """The columns of rows that are given by their places on the axes, with a value of each bin, of the types that
+        the private columns have."""
         return {
-            axis.name: arrow_array(axis.values(places[:, place], entropy), of_domain(axis.domain))
+            axis.name: arrow_array(axis.values(places[:, place], entropy), _kind(axis.domain))
             for place, axis in enumerate(self.axes)
         }
 
@@ -143,3 +150,42 @@ class SyntheticTable:
         if not chosen or not all(chosen):
             raise InvalidParameter("groups", chosen, allowed="one or more groups of columns")
         return chosen
+
+    # ---- files
+
+    def save(self, path: str | Path) -> None:
+        """Write it into a file, for anybody: it holds noisy marginals and what they cost, as JSON."""
+        saved.save(path, KIND, self.facts())
+
+    @classmethod
+    def load(cls, path: str | Path) -> SyntheticTable:
+        """What was saved; a file that is damaged or of another kind is refused. Nothing in it is run."""
+        return saved.load(path, KIND, cls.from_facts)
+
+    def facts(self) -> dict[str, Any]:
+        """It as JSON has it."""
+        return {
+            "axes": saved.axes_facts(self.axes),
+            "groups": [list(group) for group in self.groups],
+            "impossible": list(self.constraints.impossible),
+            "total": self.constraints.total,
+            "rows_of_unit": self.rows_of_unit,
+            "measured": saved.measured_facts(self.measured),
+            "source": saved.source_text(self.source),
+        }
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> SyntheticTable:
+        """The table that facts say."""
+        axes = saved.axes_from(facts["axes"])
+        grid = grid_of({axis.name: axis for axis in axes})
+        measured = saved.measured_from(facts["measured"], grid)
+        constraints = Constraints.declared(axes, facts["impossible"], facts["total"], largest=LARGEST_MODEL)
+        groups = tuple(saved.columns_from(group, grid) for group in facts["groups"])
+        source = saved.source_from(facts["source"], measured)
+        return cls(axes, groups, measured, source, constraints, whole(1, rows=facts["rows_of_unit"]))
+
+
+def _kind(domain: Domain) -> Kind:
+    """The kind of a column's values: numbers in steps of other than 1 are real numbers, as they are declared."""
+    return REAL if isinstance(domain, Numeric) and domain.step != 1 else of_domain(domain)

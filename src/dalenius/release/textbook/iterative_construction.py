@@ -25,9 +25,11 @@ from dalenius.privacy.numbers import Number, inside_unit, positive, probability,
 from dalenius.privacy.reals import ball, precise, upper
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import Entropy
-from dalenius.release.textbook.sealed import Release, bounded, require_computable, sealed_answers
+from dalenius.release.textbook.sealed import Release, bounded, require_computable, sealed_answers, wide
 from dalenius.release.textbook.update_rules import Hypothesis, UpdateRule, least_alpha, require_enough
 from dalenius.release.workloads.workload import Integers, Workload
+
+_LARGEST = 2.0**61
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -151,13 +153,13 @@ class IterativeConstruction:
         return self.numbers.error(self.beta / 2, count=self.rounds)
 
     def _public(self, hypothesis: Hypothesis) -> Integers:
-        """The hypothesis' answers as integers, so that only integers meet the data."""
+        """The hypothesis' answers as integers, so that only integers meet the data; no larger than sums can hold."""
         answers = self.rule.answers(hypothesis, self.workload) * self.workload.denominator
-        return np.rint(answers).astype(np.int64)
+        return np.rint(np.clip(np.nan_to_num(answers), -_LARGEST, _LARGEST)).astype(np.int64)
 
     def _distinguish(self, truth: Exact[Integers], public: Integers, allowance: Allowance, entropy: Entropy) -> int:
         def scores(exact: Integers) -> Integers:
-            apart: Integers = np.abs(np.asarray(exact, dtype=np.int64) - public)
+            apart: Integers = np.abs(wide(exact, times=2) - public)
             return apart
 
         bound = Sensitivity(linf=truth.sensitivity.need("linf", mechanism="the distinguisher"))

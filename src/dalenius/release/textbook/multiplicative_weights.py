@@ -16,6 +16,9 @@ from dalenius.privacy.reals import ball, lower, precise, upper
 from dalenius.release.textbook.update_rules import Hypothesis, inner, least_alpha
 from dalenius.release.workloads.workload import Reals, Workload
 
+_LEAST = 1e-200
+"""The least count of a cell: what divides by it stays a number."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class OneHistogram:
@@ -140,6 +143,6 @@ def linear_answers(hypothesis: Hypothesis, workload: Workload) -> Reals:
 
 
 def scaled(hypothesis: Hypothesis, people: int) -> Hypothesis:
-    """The hypothesis with all its counts scaled to this number of people."""
-    result: Hypothesis = hypothesis * (people / hypothesis.sum())
+    """The hypothesis with all its counts scaled to this number of people, none so small that it cannot grow again."""
+    result: Hypothesis = np.maximum(hypothesis * (people / hypothesis.sum()), _LEAST)
     return result

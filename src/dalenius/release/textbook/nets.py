@@ -21,7 +21,7 @@ from dalenius.privacy.numbers import Number, inside_unit, not_negative, positive
 from dalenius.privacy.reals import ball, precise, upper
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import Entropy
-from dalenius.release.textbook.sealed import Release, bounded, require_computable, rows_moved
+from dalenius.release.textbook.sealed import Release, bounded, require_computable, rows_moved, wide
 from dalenius.release.workloads.workload import Integers, Workload
 
 MOST_DATABASES = 10**6
@@ -133,8 +133,9 @@ class NetMechanism:
 
     def scores(self, histogram: Integers) -> Integers:
         """The score of every candidate: minus the largest of |size f(x) - people f(y)| over all questions."""
-        exact = self.net.size * np.asarray(self.workload.answers(histogram), dtype=np.int64)
-        return np.array([-np.abs(exact - row).max() for row in self._scaled], dtype=np.int64)
+        times = 2 * self.net.size * self.workload.denominator
+        exact = self.net.size * np.asarray(self.workload.answers(wide(histogram, times=times)))
+        return np.array([-np.abs(exact - row).max() for row in self._scaled], dtype=exact.dtype)
 
     def release(self, histogram: Exact[Integers], allowance: Allowance, entropy: Entropy, *, beta: Number) -> Release:
         """Pay, choose, and give the candidate's answers, scaled to all people."""

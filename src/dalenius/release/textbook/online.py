@@ -35,7 +35,7 @@ from dalenius.randomness.laws import DiscreteLaplaceLaw
 from dalenius.release.textbook.information_projection import InformationProjection
 from dalenius.release.textbook.multiplicative_weights import scaled
 from dalenius.release.textbook.online_noise import affordable_alpha, noise_shares, rarely_reached, shared_sparse
-from dalenius.release.textbook.sealed import require_computable, rows_moved
+from dalenius.release.textbook.sealed import Widened, require_computable, rows_moved
 from dalenius.release.textbook.update_rules import Hypothesis, UpdateRule, require_enough
 from dalenius.release.workloads.workload import Integers, Reals
 
@@ -298,10 +298,12 @@ class OnlineSession:
         if not isinstance(histogram, Exact):
             raise InvalidParameter("histogram", type(histogram), allowed="an Exact histogram")
         of_kind(Allowance, allowance=allowance)
-        require_same(mechanism=plan.neighbours, allowance=allowance.neighbours)
+        require_same(mechanism=plan.neighbours, allowance=allowance.neighbours, histogram=histogram.neighbours)
         self._entropy = of_kind(Entropy, entropy=entropy)  # type: ignore[type-abstract]
-        self.plan, self._histogram = plan, histogram
-        self._moves = Fraction(plan.denominator * rows_moved(histogram))
+        self.plan, self._moves = plan, Fraction(plan.denominator * rows_moved(histogram))
+        if self._moves > plan.mechanism.search.rounds.sensitivity:
+            raise InvalidParameter("rows", rows_moved(histogram), allowed="no more of one unit than the plan is for")
+        self._histogram = histogram.map(Widened(times=plan.denominator).counts, sensitivity=histogram.sensitivity)
         self._hypothesis = plan.rule.start() if hypothesis is None else _hypothesis(hypothesis, plan.rule)
         self._learned = _Learned(plan)
         self._lock, self._process = threading.RLock(), identity()

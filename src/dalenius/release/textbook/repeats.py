@@ -15,7 +15,7 @@ from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.numbers import Number, inside_unit, not_negative, whole
 from dalenius.randomness.entropy import Entropy
-from dalenius.release.textbook.sealed import require_computable, rows_moved
+from dalenius.release.textbook.sealed import require_computable, rows_moved, wide
 from dalenius.release.workloads.workload import Integers
 
 
@@ -61,7 +61,7 @@ class Repeats:
         if old is not None:
             return old
         moves = Fraction(self.denominator * rows_moved(histogram))
-        sealed = histogram.map(lambda counts: int(question @ counts), sensitivity=moves)
+        sealed = histogram.map(lambda counts: int(question @ wide(counts, times=self.denominator)), sensitivity=moves)
         value = measure(self.mechanism, sealed, allowance, entropy)
         self._known.append((question, value))
         return self._answer(value, Fraction(0), fresh=True)

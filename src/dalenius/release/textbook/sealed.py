@@ -5,19 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.numbers import whole
 from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.randomness.integers import integer_array
 from dalenius.release.workloads.workload import Integers, Reals, Workload
 
 MOST_PEOPLE = 2**40
 MOST_PARTS = 2**20
-"""Answers are 64-bit sums of counts times parts: below these limits none can overflow."""
+"""Public hypotheses and candidates are 64-bit sums of counts times parts: below these limits none can overflow. Data
+can be larger than stated: see `wide`."""
+_SAFE = 2**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,7 +50,40 @@ def rows_moved(histogram: Exact[Integers]) -> int:
 def sealed_answers(histogram: Exact[Integers], workload: Workload) -> Exact[Integers]:
     """The exact answers to all questions, in parts, with what one step moves them by."""
     bounds = bounded(workload, histogram.neighbours, rows=rows_moved(histogram))
-    return histogram.map(lambda counts: np.asarray(workload.answers(counts)), sensitivity=bounds)
+    return histogram.map(lambda counts: exact_answers(workload, counts), sensitivity=bounds)
+
+
+def exact_answers(workload: Workload, counts: Any) -> NDArray[Any]:
+    """The exact answers of private counts, in parts, whatever the counts are."""
+    return np.asarray(workload.answers(wide(counts, times=workload.denominator)))
+
+
+def wide(counts: Any, *, times: int = 1) -> NDArray[Any]:
+    """Counts that can be added up with weights of at most `times`: in Python's integers where 64 bits might not do.
+
+    A sum that wraps would move by 2^64 where one unit is added. How many people are stated does not help: the data may
+    hold more. What is no integer is refused, because sums of floats depend on their order.
+    """
+    exact = integer_array(np.asarray(counts))
+    if exact.dtype == object or not exact.size:
+        return exact
+    most = max(abs(int(exact.max())), abs(int(exact.min()))) * exact.size
+    total = int(np.abs(exact).sum()) if most < _SAFE else most
+    return exact if total * times < _SAFE else exact.astype(object)
+
+
+class Widened:
+    """Makes the counts of one sealed histogram `wide`, once: a sealed value is computed for every question. It lives
+    inside an `Exact`."""
+
+    def __init__(self, *, times: int) -> None:
+        self._times = times
+        self._made: NDArray[Any] | None = None
+
+    def counts(self, counts: Any) -> NDArray[Any]:
+        if self._made is None:
+            self._made = wide(counts, times=self._times)
+        return self._made
 
 
 def bounded(workload: Workload, neighbours: Neighbours, *, rows: int = 1) -> Sensitivity:

@@ -80,3 +80,16 @@ def test_columns_that_are_large_together_are_fine_in_parts_of_their_own() -> Non
 def test_a_part_of_a_bin_is_refused() -> None:
     with pytest.raises(QueryRefused, match="part of the bin age from 60"):
         Conditions(AXES).true("city = 'Oslo' AND age >= 65")
+
+
+def test_fewer_conditions_are_remembered_over_larger_grids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is remembered is bounded in cells, not in conditions alone."""
+    kept = {}
+    for most in (2**28, 40 * 10, 1):
+        monkeypatch.setattr(conditions, "_KEPT_CELLS", most)
+        read = Conditions(AXES)
+        for low in (0, 20, 40, 60, 80) * 2:
+            for text in (f"age >= {low}", f"age >= {low} OR sick"):
+                assert read.true(text).any()
+        kept[most] = read._atom.cache_info().currsize
+    assert kept == {2**28: 10, 400: 400 // read.grid.cells, 1: 1}

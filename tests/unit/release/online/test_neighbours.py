@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from scipy import stats
-from small import TERMS, rich, session_of
+from small import TERMS, rich, session_of, turns
 
 from checks import ALARM
 from clinics import visits
@@ -17,7 +17,7 @@ from dalenius.audit.replay.replaying import Replayed, replay
 from dalenius.curator.asking.prices import Offer
 from dalenius.curator.databases import Database
 from dalenius.curator.door import allowance, measured
-from dalenius.errors import InvalidParameter, MechanismFinished
+from dalenius.errors import MechanismFinished, WorkStopped
 from dalenius.release import carrier, people
 from dalenius.release.online.counts import Online, OnlineCounts
 from dalenius.release.online.opening import Opening
@@ -154,8 +154,9 @@ def test_a_question_that_could_move_further_than_was_paid_for_is_refused(monkeyp
         monkeypatch.setattr(
             people, "Marginals", lambda *_: type("Wide", (), {"sensitivity": lambda *_, **__: _wide(session)})()
         )
-        with pytest.raises(InvalidParameter, match="paid for"):
+        with pytest.raises(WorkStopped):
             session.ask("TRUE")
+        assert turns(db, session) == 0
         assert plan.mechanism.search.rounds.sensitivity == 3
 
 

@@ -22,6 +22,7 @@ from dalenius.curator.databases import Database
 from dalenius.curator.door import allowance, measured
 from dalenius.errors import BudgetExceeded, InvalidParameter, UnknownName
 from dalenius.mechanisms.door import measure
+from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.release import carrier
 from dalenius.release.grid import Grid
@@ -31,7 +32,6 @@ from dalenius.release.synthetic.adaptive import Settings
 from dalenius.release.synthetic.charging import charged
 from dalenius.release.synthetic.evaluating import Comparison, carried, compared, distances, distances_change
 from dalenius.release.synthetic.fits import Fit
-from dalenius.release.synthetic.purse import Purse
 from dalenius.release.synthetic.synthesizer import Synthesizer
 from dalenius.release.synthetic.tables import SyntheticTable
 

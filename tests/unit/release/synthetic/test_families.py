@@ -154,11 +154,11 @@ def test_the_test_above_notices_children_that_are_drawn_without_their_parents(mo
 
 def test_conditions_may_speak_of_the_number_of_children(db: Database) -> None:
     made = FamilySynthesizer(
-        parent=Synthesizer(bins={"age": "30"}, impossible=["sex = 'M' AND children > 0"], total=100),
+        parent=Synthesizer(bins={"age": "30"}, impossible=["sex = 'M' AND children > 0"], total=1_000),
         child=Synthesizer(bins={"cost": "25"}, rows=MOST, impossible=["kind = 'B' AND sex = 'F'"]),
     )
     parents, children = made.fit(*rows_of(db), epsilon=1).sample()
-    assert len(parents) == 100
+    assert len(parents) == 1_000
     sexes = parents["sex"].to_pylist()
     assert {sexes[owner] for owner in children["patient_id"].to_pylist()} <= {"F", None}
     pairs = zip(children["patient_id"].to_pylist(), children["kind"].to_pylist(), strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +20,7 @@ from dalenius.curator.databases import Database
 from dalenius.curator.door import allowance, measured
 from dalenius.errors import BudgetExceeded, InvalidParameter, QueryRefused
 from dalenius.release.synthetic import adaptive, choosing
+from dalenius.release.synthetic.charging import charged
 from dalenius.release.synthetic.fits import Fit
 from dalenius.release.synthetic.synthesizer import Synthesizer
 
@@ -51,6 +53,22 @@ def test_what_the_budget_does_not_hold_is_refused_and_nothing_charged(db: Databa
     with pytest.raises(BudgetExceeded):
         SMALL.fit(db.table("visits"), share="50%")
     assert db.spent() == spent
+
+
+def test_few_rows_are_told_before_they_are_paid_for(db: Database) -> None:
+    note = SMALL.cost(db.table("visits"), epsilon="0.01").note
+    assert "single columns" in note
+    bar = SMALL.planned(SMALL._carrier(db.table("visits")), _bought(db, "0.01")).first_bar
+    assert f"± {bar} rows" in note
+    assert f"takes {100 * bar}" in note
+    with pytest.raises(InvalidParameter, match=f"more than {bar} rows"):
+        replace(SMALL, total=bar).fit(db.table("visits"), epsilon="0.01")
+    assert db.spent()["patients"].share == 0
+    replace(SMALL, total=bar + 1).cost(db.table("visits"), epsilon="0.01")
+
+
+def _bought(db: Database, epsilon: str) -> Any:
+    return charged(SMALL._carrier(db.table("visits")), Offer(epsilon))
 
 
 def test_rows_have_the_declared_columns_and_lie_in_their_ranges(db: Database) -> None:

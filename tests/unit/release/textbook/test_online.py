@@ -168,15 +168,18 @@ def test_questions_that_could_move_further_than_was_paid_for_are_refused(
     assert not session.finished
 
 
-def test_histograms_of_other_neighbours_or_of_more_rows_are_refused(sealed: Given, paid: Given) -> None:
+def test_histograms_of_other_neighbours_or_of_more_rows_are_refused_before_they_are_paid(
+    sealed: Given, paid: Given
+) -> None:
     plan = plan_of(RULES["information projection"])
-    other = plan.start(sealed(HISTOGRAMS[0], AddRemove()), paid(plan.loss()), SeededEntropy(0))
+    allowance = paid(plan.loss())
+    left = allowance.left
     with pytest.raises(NeighbourMismatch):
-        other.ask(QUESTIONS[0])
+        plan.start(sealed(HISTOGRAMS[0], AddRemove()), allowance, SeededEntropy(0))
     many = Exact(np.array(HISTOGRAMS[0]), sensitivity=Sensitivity(l1=4), neighbours=ROWS)
-    session = plan.start(many, paid(plan.loss()), SeededEntropy(0))
-    with pytest.raises(InvalidParameter, match="paid for"):
-        session.ask(QUESTIONS[0])
+    with pytest.raises(InvalidParameter, match="no more of one unit"):
+        plan.start(many, allowance, SeededEntropy(0))
+    assert allowance.left == left
 
 
 def practical(updates: int = 8, **changes: Any) -> OnlinePlan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import pi, sqrt
+from math import floor, pi, sqrt
 from typing import TypeAlias
 
 from dalenius.accounting.allowance import Allowance, JointAllowance
@@ -40,6 +40,14 @@ class Purse:
         """What can still be spent."""
         left = self.allowance.left
         return left.divergence * DIVERGENCE_UNIT / (left.order or 1)
+
+    def equal(self, count: int, *, share: Fraction = Fraction(1)) -> Fraction:
+        """What can be spent `count` times of a share of what is left, in whole units of the ledger."""
+        left = self.allowance.left
+        units = floor(left.divergence * share / count)
+        if not units:
+            raise InvalidParameter("price", str(left), allowed=f"enough for {count} measurements")
+        return units * DIVERGENCE_UNIT / (left.order or 1)
 
     @property
     def pure(self) -> bool:
