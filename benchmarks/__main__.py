@@ -125,8 +125,8 @@ def ranges() -> tuple[list[str], list[Limit]]:
 
 
 def online() -> tuple[list[str], list[Limit]]:
-    """An online session against an adversary."""
-    found = sessions.run(sessions.MOMENTS[-1], **sessions.TERMS)
+    """Online sessions against an adversary."""
+    found = sessions.measured()
     return [sessions.section(found)], sessions.limits(found)
 
 

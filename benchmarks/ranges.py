@@ -37,6 +37,8 @@ from dalenius.release.workloads.ranges import Ranges
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "dpbench"
 EPSILON = PureDP(Fraction(1, 10))
 QUESTIONS, RUNS, HELD_RUNS, REGRET = 2000, 100, 40, 1.3
+SEED = 20_261
+"""Of the random ranges; those that settings were chosen on had the seed 0."""
 CHOSEN = "chosen"
 OPTIMA = (("prefixes", 64), ("prefixes", 256), ("prefixes", 1024), ("all ranges", 1024))
 
@@ -115,7 +117,7 @@ def sets(found: Mapping[str, NDArray[np.int64]], runs: int) -> list[Set]:
     if not found:
         return []
     cells = len(next(iter(found.values())))
-    ends = np.sort(np.random.default_rng(0).integers(0, cells, (QUESTIONS, 2)), axis=1)
+    ends = np.sort(np.random.default_rng(SEED).integers(0, cells, (QUESTIONS, 2)), axis=1)
     workload = Ranges(Grid({"x": cells}), ends)
     plain = {one.strategy.title: one.error for one in ranked(workload, EPSILON, AddRemove())}
     plan = planned(workload, EPSILON, AddRemove())
@@ -208,9 +210,10 @@ def _sets_section(found: list[Set]) -> str:
         for it in found
     ]  # fmt: skip
     text = f"""{QUESTIONS:,} random ranges at epsilon = {EPSILON.epsilon} pure, the root mean square in people over
-    {RUNS} runs. The weights of the trees, the border between many and few people and the handicaps of buckets were set
-    by looking at the 18 sets in capital letters; the others, two dimensions row by row, are held out, with {HELD_RUNS}
-    runs. The best plain strategy has the same error on all sets, which is stated exactly. Columns named by a number are
+    {RUNS} runs. In sample: the weights of the trees, the border between many and few people and the handicaps of
+    buckets were set by looking at the 18 sets in capital letters, though with other random ranges and other noise than
+    here. Out of sample: the others, two dimensions row by row, on which nothing was set, with {HELD_RUNS} runs. The
+    best plain strategy has the same error on all sets, which is stated exactly. Columns named by a number are
     trees of that branching. What is chosen depends on the expected error over the ranges and on a noisy number of
     people, which it pays for; the ratio is its error over that of the best column of that set, in the same runs."""
     head = ["set", "people", "best plain", *shown, "ratio"]
