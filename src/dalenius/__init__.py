@@ -3,7 +3,7 @@
 The names below load on first use. The rooms are `privacy` (neighbours, sensitivities, losses, divergences),
 `randomness` (exact noise), `accounting` (composition, budgets), `mechanisms`, `query` (questions and their prices),
 `engines` (where they run), `curator` (catalog, ledger, sessions), `release` (query release and synthetic tables),
-`verify`, `audit` and `attacks`.
+`learn` (statistics and models), `verify`, `audit` and `attacks`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dalenius import curator as curator
     from dalenius import engines as engines
     from dalenius import errors as errors
+    from dalenius import learn as learn
     from dalenius import mechanisms as mechanisms
     from dalenius import privacy as privacy
     from dalenius import query as query
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from dalenius.query.frames.aggregates import minimum as minimum
     from dalenius.query.frames.aggregates import mode as mode
     from dalenius.query.frames.aggregates import quantile as quantile
+    from dalenius.query.frames.aggregates import robust_median as robust_median
     from dalenius.query.frames.aggregates import stddev as stddev
     from dalenius.query.frames.aggregates import total as total
     from dalenius.query.frames.aggregates import variance as variance
@@ -141,6 +143,7 @@ __getattr__, __dir__ = names(
         "engines": "engines",
         "errors": "errors",
         "histogram": "query.frames.aggregates",
+        "learn": "learn",
         "lit": "query.frames.formulas",
         "maximum": "query.frames.aggregates",
         "mean": "query.frames.aggregates",
@@ -155,6 +158,7 @@ __getattr__, __dir__ = names(
         "query": "query",
         "randomness": "randomness",
         "release": "release",
+        "robust_median": "query.frames.aggregates",
         "stddev": "query.frames.aggregates",
         "system_entropy": "randomness.entropy",
         "total": "query.frames.aggregates",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.audit.outputs import NOT_A_NUMBER, Outputs
-from dalenius.curator.answers.charts import Chart
+from dalenius.curator.answers.charts import Chart, drawn
 from dalenius.curator.extras import optional
 
 Groups: TypeAlias = tuple[list[str], NDArray[np.intp]]
@@ -51,10 +50,7 @@ class Picture:
         axes.set_xticks(list(places), self.labels, rotation=45, ha="right", fontsize=7)
         axes.set_ylabel("part of the outputs")
         axes.legend(frameon=False)
-        chart = Chart(_written(figure, "svg").decode(), _written(figure, "png"))
-        if path is not None:
-            chart.save(path)
-        return chart
+        return drawn(figure, path)
 
 
 def picture(outputs: Outputs) -> Picture:
@@ -64,12 +60,6 @@ def picture(outputs: Outputs) -> Picture:
     labels, groups = _bins(outputs, counts.sum(axis=0)) if single else _commonest(outputs, counts.sum(axis=0))
     parts = [np.bincount(groups, weights=side, minlength=len(labels)) for side in counts]
     return Picture(tuple(label[:_LONGEST] for label in labels), *(tuple(part.tolist()) for part in parts))
-
-
-def _written(figure: Any, kind: str) -> bytes:
-    out = io.BytesIO()
-    figure.savefig(out, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-    return out.getvalue()
 
 
 def _commonest(outputs: Outputs, weights: NDArray[np.float64]) -> Groups:

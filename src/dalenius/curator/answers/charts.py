@@ -57,7 +57,15 @@ def chart(columns: Sequence[Column], *, level: Fraction) -> Chart:
     for axes, column in zip(panels, values, strict=True):
         _draw(axes, keys, column, level)
     _name_axis(panels[-1], keys, len(columns[0].values))
-    return Chart(_saved(figure, "svg").decode(), _saved(figure, "png"))
+    return drawn(figure)
+
+
+def drawn(figure: Any, path: str | Path | None = None) -> Chart:
+    """A figure of matplotlib as a chart, also written to `path` if there is one."""
+    made = Chart(_saved(figure, "svg").decode(), _saved(figure, "png"))
+    if path is not None:
+        made.save(path)
+    return made
 
 
 def _draw(axes: Any, keys: Sequence[Column], column: Column, level: Fraction) -> None:

@@ -28,10 +28,11 @@ MOST_KEYS = 1_000_000
 _KINDS = {
     "sum": "sum", "avg": "mean", "variance": "variance", "stddev": "stddev", "covar": "covariance",
     "corr": "correlation", "min": "quantile", "max": "quantile", "median": "quantile", "quantile": "quantile",
-    "mode": "mode", "histogram": "histogram",
+    "mode": "mode", "histogram": "histogram", "robust_median": "robust_median",
 }  # fmt: skip
 _ARGUMENTS = {"covar": 2, "corr": 2, "quantile": 2}
 _TARGETS = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1)}
+_ORDERED = ("quantile", "robust_median")
 _STAND_IN = Number(True, -1000, 1000)
 
 
@@ -145,7 +146,7 @@ def _stand_in(term: Apply, domain: Domain) -> Domain | None:
     """A domain of the kind that the noisy statistic has."""
     if term.function == "histogram":
         return None
-    if _KINDS[term.function] in ("quantile", "mode"):
+    if _KINDS[term.function] in ("quantile", "mode", "robust_median"):
         return domain.or_null()
     if term.function == "sum":
         return _STAND_IN
@@ -171,8 +172,8 @@ def _require_kind(term: Apply, domain: Domain) -> None:
     kind = _KINDS[term.function]
     if kind in ("mode", "histogram"):
         _require_listed(term, domain)
-    elif not isinstance(domain, Ranged if kind == "quantile" else Number):
-        kinds = "numbers, dates or moments" if kind == "quantile" else "numbers"
+    elif not isinstance(domain, Ranged if kind in _ORDERED else Number):
+        kinds = "numbers, dates or moments" if kind in _ORDERED else "numbers"
         raise QueryRefused(
             text(term),
             rule=f"{term.function.upper()} takes {kinds}, not {domain}",

@@ -62,6 +62,12 @@ def median(column: str | Formula) -> Formula:
     return _of("median", column)
 
 
+def robust_median(column: str | Formula) -> Formula:
+    """The median of a column with noise as small as the values around it allow: for dense values on a wide range. Its
+    noise depends on the values, so it has no error bar; `median` has one."""
+    return _of("robust_median", column)
+
+
 def quantile(column: str | Formula, p: Number) -> Formula:
     """The value that a part `p` of the rows does not exceed."""
     return Formula(Apply("quantile", (named(column).term, Constant(exact(p=p)))))

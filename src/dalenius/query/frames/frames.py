@@ -51,6 +51,7 @@ AGGREGATES = frozenset(
         "quantile",
         "mode",
         "histogram",
+        "robust_median",
     }
 )
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from dalenius.accounting.amounts import DELTA_UNIT, Amount, price
 from dalenius.accounting.calibration import affordable
-from dalenius.accounting.composition import Composition
+from dalenius.accounting.composition import Composition, repeated
 from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.door import Mechanism
@@ -24,11 +24,14 @@ from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.limited_domain import LimitedTopK
 from dalenius.mechanisms.quantiles import PrivateQuantiles
 from dalenius.mechanisms.renyi_selection import RenyiKeySelection
+from dalenius.mechanisms.robust.grouped import GroupedQuantile
+from dalenius.mechanisms.robust.order_statistics import SmoothQuantile
+from dalenius.mechanisms.robust.smooth import SmoothCauchy
 from dalenius.mechanisms.scores import tilt
 from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.mechanisms.top_k import TopK
-from dalenius.privacy.losses import ZCDP, BoundedRange, LaplaceDP, Loss
-from dalenius.privacy.neighbours import Neighbours
+from dalenius.privacy.losses import ZCDP, BoundedRange, LaplaceDP, Loss, PureDP
+from dalenius.privacy.neighbours import AddRemove, Neighbours
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.pricing.measurements import (
     Counts,
@@ -38,6 +41,7 @@ from dalenius.query.pricing.measurements import (
     Numbers,
     Program,
     Quantiles,
+    RobustMedian,
     TopKeys,
 )
 
@@ -193,6 +197,21 @@ def _(part: Mode, program: Program, offers: list[Amount], level: Fraction) -> Gr
     width = tilt(part.sensitivity, neighbours=program.neighbours, mechanism="the mode")
     rate = rounded_down(least_affordable(choices, BoundedRange) / width)
     return GroupedChoice(groups=part.groups, rate=rate, neighbours=program.neighbours)
+
+
+@mechanism_for.register
+def _(part: RobustMedian, program: Program, offers: list[Amount], level: Fraction) -> GroupedQuantile:
+    assert part.groups is not None
+    steps = part.groups * program.neighbours.add_remove_steps
+    each = least_affordable(offers, lambda size: repeated(PureDP(size), steps))
+    median = SmoothQuantile(
+        lower=part.domain.lower,
+        upper=part.domain.upper,
+        noise=SmoothCauchy.calibrated(epsilon=rounded_down(each)),
+        neighbours=AddRemove(program.neighbours.protects),
+        rows=part.rows,
+    )
+    return GroupedQuantile(quantile=median, groups=part.groups, neighbours=program.neighbours)
 
 
 def _event(offers: Sequence[Amount]) -> Fraction:

@@ -71,6 +71,13 @@ class Mode(Measurement):
 
 
 @dataclass(frozen=True)
+class RobustMedian(Measurement):
+    """The median of a column with a public grid, with noise that depends on the values, for each key."""
+
+    domain: Ranged
+
+
+@dataclass(frozen=True)
 class FoundKeys(Measurement):
     """The keys that enough units have; their numbers of units too, where `shown`."""
 
@@ -217,7 +224,7 @@ class _Lowering:
             return Recipe((self._sum(f"sum of {self._told(names[0])}", names[0], self._column(names[0])),))
         if kind == "quantile":
             return self._quantile(statistic)
-        if kind in ("mode", "histogram"):
+        if kind in ("mode", "histogram", "robust_median"):
             return Recipe((self._values(statistic),))
         return Recipe(tuple(self._moments(statistic)))
 
@@ -320,8 +327,12 @@ class _Lowering:
         rows = self.question.most.rows
         source = self._pass(Values(self._bound({name: self._column(name)}, self._groups), name))
         change = listed_change(self._neighbours, groups=self._groups, rows=rows)
+        domain, title = self._domain(name), self._named(statistic)
+        if statistic.kind == "robust_median":
+            assert isinstance(domain, Ranged)
+            return self._measured(RobustMedian(title, source, 0, change, self._groups, rows, domain))
         kind = Mode if statistic.kind == "mode" else Counts
-        return self._measured(kind(self._named(statistic), source, 0, change, self._groups, rows, self._domain(name)))
+        return self._measured(kind(title, source, 0, change, self._groups, rows, domain))
 
     # ---- collecting
 

@@ -31,6 +31,7 @@ from dalenius.query.pricing.measurements import (
     Numbers,
     Program,
     Quantiles,
+    RobustMedian,
     TopKeys,
 )
 from dalenius.query.types import Domain
@@ -102,6 +103,10 @@ class _Taking:
     def _(self, part: Mode, step: Step) -> Sequence[Noisy]:
         listed, places = _values(part.domain).codes(), self._measured(step, self._table(part.domain))
         return [NoisyChoices([listed[place] for place in places])]
+
+    @take.register
+    def _(self, part: RobustMedian, step: Step) -> Sequence[Noisy]:
+        return [NoisyChoices(list(self._measured(step, self._lists)))]
 
     @take.register
     def _(self, part: Quantiles, step: Step) -> Sequence[Noisy]:

@@ -5,7 +5,6 @@ All of it is made of noisy measurements; the data are not looked at.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.curator.answers.charts import Chart
+from dalenius.curator.answers.charts import Chart, drawn
 from dalenius.curator.answers.columns import Column
 from dalenius.curator.answers.displays import html_table, text_table
 from dalenius.curator.extras import optional
@@ -116,10 +115,7 @@ class Report:
         axes.set_xlabel("distance that noise alone makes")
         axes.set_ylabel("distance of the model from noisy counts")
         axes.legend(frameon=False)
-        chart = Chart(_written(figure, "svg").decode(), _written(figure, "png"))
-        if path is not None:
-            chart.save(path)
-        return chart
+        return drawn(figure, path)
 
 
 def report(model: Fitted, measured: Sequence[Measured], groups: Sequence[Columns], *, charge: str) -> Report:
@@ -144,9 +140,3 @@ def _line(model: Fitted, measured: Sequence[Measured], group: Columns) -> Line:
 def _mean(figures: Any) -> float | None:
     listed = [figure for figure in figures if figure is not None]
     return float(np.mean(listed)) if listed else None
-
-
-def _written(figure: Any, kind: str) -> bytes:
-    with io.BytesIO() as buffer:
-        figure.savefig(buffer, format=kind, dpi=150)
-        return buffer.getvalue()

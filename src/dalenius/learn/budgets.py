@@ -1,0 +1,63 @@
+"""What a fit on arrays may lose: an allowance of its own, and what was promised, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dalenius.accounting.allowance import Allowance
+from dalenius.accounting.budget import Budget, Rectangle
+from dalenius.curator.answers.answers import Answer
+from dalenius.curator.door import Payable
+from dalenius.errors import InvalidParameter
+from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
+from dalenius.privacy.numbers import Number
+
+RELATIONS = {"add_remove": AddRemove("row"), "replace": Replace("row")}
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a fitted model promises about the rows that it was fitted to."""
+
+    loss: str
+    neighbours: str
+    note: str = ""
+
+    @classmethod
+    def of_answer(cls, answer: Answer, bought: Payable) -> Guarantee:
+        """What was bought of a population's budget."""
+        tables = bought.question.relation.tables
+        hidden = next(table.protection.neighbours for table in tables if table.protection)
+        note = f"charged: {answer.charge}; receipt {answer.receipt}"
+        return cls(str(bought.loss), str(hidden), note)
+
+    def __str__(self) -> str:
+        return f"{self.loss}, hiding what comes from {self.neighbours}" + (f"; {self.note}" if self.note else "")
+
+
+def relation(name: str) -> Neighbours:
+    """The neighbours that a parameter names."""
+    if name not in RELATIONS:
+        raise InvalidParameter("neighbours", name, allowed="'add_remove' or 'replace'")
+    return RELATIONS[name]
+
+
+def budget_of(epsilon: Number | None, delta: Number | None, budget: Budget | None) -> Budget:
+    """The budget: one that is given ready, or epsilon with delta."""
+    if budget is None:
+        if epsilon is None:
+            raise InvalidParameter("epsilon", None, allowed="a number, or a ready budget instead")
+        return Budget(epsilon, delta or 0)
+    if not isinstance(budget, Budget):
+        raise InvalidParameter("budget", budget, allowed="a Budget, such as Budget(epsilon=1, delta='1e-6')")
+    return budget
+
+
+def rectangle_of(budget: Budget) -> Rectangle:
+    """The budget as a ledger keeps it, with nothing set apart for events."""
+    return Rectangle.of(budget, event_delta=0) if budget.delta else Rectangle.of(budget)
+
+
+def allowance_of(budget: Budget, neighbours: Neighbours) -> Allowance:
+    """The whole budget, for one fit."""
+    return Allowance(rectangle_of(budget).cap, neighbours=neighbours, account="this fit")

@@ -1,0 +1,1 @@
+"""Clusters: k-means from noisy counts and sums."""

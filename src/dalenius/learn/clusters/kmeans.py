@@ -1,0 +1,92 @@
+"""k-means with scikit-learn's interface."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+
+from dalenius.errors import InvalidParameter
+from dalenius.learn.clusters.boxes import Box
+from dalenius.learn.clusters.crowds import squared_distances
+from dalenius.learn.clusters.plans import Lloyd, Seeded
+from dalenius.learn.models import Learnt, PrivateModel, Tick
+from dalenius.learn.rows import ONE, Rows
+from dalenius.mechanisms.purse import Purse
+from dalenius.randomness.entropy import Entropy
+from dalenius.release.axes import Axis
+
+
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateModel):
+    """Centres of `n_clusters` clusters, so that rows are near to one of them.
+
+    `method="seeded"` starts from a coarse noisy grid, or from evenly spread points if there are many columns, and adds
+    up short ways from centres to rows. `"lloyd"` is the textbook's. `cluster_centers_` are in the units of the rows;
+    `sizes_` says about how many rows each cluster has. Which cluster a row of the fit is in is not kept (there is no
+    `labels_`): `predict` says it for rows that the caller has.
+
+    Guarantee: that of the budget; every measurement is drawn from it.
+    Textbook: S14.5.
+    """
+
+    norm = None
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = None,
+        budget: Any = None,
+        bounds: Any = None,
+        method: Literal["seeded", "lloyd"] = "seeded",
+        neighbours: str = "add_remove",
+    ) -> None:
+        self.n_clusters, self.method = n_clusters, method
+        self.epsilon, self.delta, self.budget = epsilon, delta, budget
+        self.bounds, self.neighbours = bounds, neighbours
+
+    def _meaning(self, target: Axis | None) -> None:
+        if target is not None:
+            raise InvalidParameter("y", target.name, allowed="left out: clusters have no target")
+        self._settings()
+
+    def _settings(self) -> tuple[int, Seeded | Lloyd]:
+        """How many clusters, and how they are found."""
+        clusters = self.n_clusters
+        if isinstance(clusters, bool) or not isinstance(clusters, int | np.integer) or clusters < 1:
+            raise InvalidParameter("n_clusters", clusters, allowed="a whole number, 1 or more")
+        if self.method not in ("seeded", "lloyd"):
+            raise InvalidParameter("method", self.method, allowed="'seeded' or 'lloyd'")
+        return int(clusters), Seeded() if self.method == "seeded" else Lloyd()
+
+    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+        clusters, plan = self._settings()
+        centres, sizes = plan.found(rows, Box.of(self._scale), clusters, purse, entropy, tick)
+        return {"centres": centres / ONE, "sizes": sizes}
+
+    def _keep(self, learnt: Learnt) -> None:
+        self.cluster_centers_ = self._scale.restored(learnt["centres"])
+        self.sizes_ = learnt["sizes"]
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.int64]:  # noqa: N803
+        """Learn from rows, and say which cluster each of them is in: to the one who gave them."""
+        return self.fit(X, None, **options).predict(X)
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
+        """The distance of each row to each centre."""
+        return np.asarray(np.sqrt(squared_distances(self._features(X), self.cluster_centers_)))
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803
+        """The nearest centre of each row."""
+        return np.asarray(squared_distances(self._features(X), self.cluster_centers_).argmin(axis=1))
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:  # noqa: N803
+        """Less the sum of squared distances to the nearest centres, for rows that the caller has."""
+        return -float(squared_distances(self._features(X), self.cluster_centers_).min(axis=1).sum())

@@ -1,0 +1,1 @@
+"""Linear classifiers: logistic regression and the support vector machine."""

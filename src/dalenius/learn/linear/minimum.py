@@ -1,0 +1,201 @@
+"""The minimum of a summed loss with a ridge and a tilt, found in floats and certified in whole numbers.
+
+Guarantee: J(w) = (sum of losses) + ridge/2 |w|^2 + tilt . w is strongly convex, so a point where its gradient is at
+most g long lies within g / ridge of the minimum. The gradient is computed in whole numbers, and what is rounded is
+bounded and counted in: however the point was found, the distance is proved.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.learn.linear.bends import MARGIN_BITS, REACH, SLOPE_BITS, Bend
+from dalenius.learn.rows import ONE, Entries, Integers
+
+FINE_BITS = 48
+"""Weights are whole numbers of 2^-48 here."""
+TILT_BITS = 40
+"""Tilts are whole numbers of 2^-40."""
+RIDGE_BITS = 12
+"""Ridges are whole numbers of 2^-12."""
+NEAR_BITS = 22
+"""A point is certified to lie within 2^-22 of the minimum."""
+
+Floats = NDArray[np.float64]
+
+_UNIT_BITS = SLOPE_BITS + ONE.bit_length() - 1  # gradients are whole numbers of 2^-60
+_LOW_BITS = 30
+_HEAVIEST = 1 << (FINE_BITS + 14)
+_DIGIT_BITS = 20
+_EXACT = 1 << 53
+_TRIES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class RowCounts(Mapping[tuple[bytes, int], int]):
+    """Rows as what a neighbour step changes: how many rows there are with these features and this target."""
+
+    entries: Entries
+
+    @cached_property
+    def _counted(self) -> Counter[tuple[bytes, int]]:
+        found: Counter[tuple[bytes, int]] = Counter()
+        targets, counts = self.entries.target.tolist(), self.entries.counts.tolist()
+        for row, target, count in zip(self.entries.features, targets, counts, strict=True):
+            found[row.tobytes(), target] += count
+        return found
+
+    def __getitem__(self, key: tuple[bytes, int]) -> int:
+        return self._counted[key]
+
+    def __iter__(self) -> Iterator[tuple[bytes, int]]:
+        return iter(self._counted)
+
+    def __len__(self) -> int:
+        return len(self._counted)
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """An objective: losses of the margins of one label against all others, a ridge, and a tilt."""
+
+    bend: Bend
+    label: int
+    ridge: Fraction
+    tilt: Integers
+
+    def minimum(self, entries: Entries, *, norm_squared: int) -> Integers:
+        """A point within 2^-22 of the minimum, in steps of 2^-48, where no row may be longer than the norm."""
+        facts = Facts.of(entries, self.label)
+        if facts.longest_squared > norm_squared:
+            raise ValueError("a row is longer than declared")
+        return Search(self, facts).found()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Rows with the sign of their label in their features, as floats that hold whole numbers of steps."""
+
+    features: Floats
+    counts: Integers
+
+    @classmethod
+    def of(cls, entries: Entries, label: int) -> Facts:
+        signs = np.where(entries.target == label, 1.0, -1.0)
+        return cls(np.asarray(entries.features * signs[:, None], dtype=np.float64), entries.counts)
+
+    @cached_property
+    def short(self) -> NDArray[np.float32]:
+        """The same features with fewer bits, which still hold them exactly."""
+        return self.features.astype(np.float32)
+
+    @cached_property
+    def longest_squared(self) -> int:
+        return int((self.features**2).sum(axis=1).max(initial=0))
+
+
+@dataclass
+class Search:
+    """Newton's method with exact gradients where it counts."""
+
+    objective: Tilted
+    facts: Facts
+
+    def found(self) -> Integers:
+        point = np.zeros(self.facts.features.shape[1], dtype=np.int64)
+        near = Fraction(self.objective.ridge) / (1 << NEAR_BITS)
+        for _ in range(_TRIES):
+            weights = point / (1 << FINE_BITS)
+            slope, curve = self._nearly(weights)
+            if np.linalg.norm(slope) <= float(near):
+                slope, certified = self._exactly(point, near)
+                if certified:
+                    return point
+            point = self._moved(point, self._step(weights, slope, curve))
+        raise ArithmeticError("no minimum was certified")
+
+    def _nearly(self, weights: Floats) -> tuple[Floats, Floats]:
+        """The gradient, and the second derivatives of the rows' losses, in floats."""
+        slopes, curves = self.objective.bend.nearly(self.facts.features @ weights / ONE)
+        pull = (slopes * self.facts.counts) @ self.facts.features / ONE
+        tilt = self.objective.tilt / (1 << TILT_BITS)
+        return tilt + float(self.objective.ridge) * weights - pull, curves * self.facts.counts
+
+    def _step(self, weights: Floats, slope: Floats, curve: Floats) -> Floats:
+        """Newton's step, shortened until it does not overshoot."""
+        bent = curve > 0
+        rows = self.facts.short[bent]  # half the bits suffice for a direction
+        hessian = ((rows * curve[bent, None].astype(np.float32)).T @ rows).astype(np.float64) / ONE**2
+        step = -np.linalg.solve(hessian + float(self.objective.ridge) * np.eye(len(weights)), slope)
+        descent, share = float(slope @ step), 1.0
+        while share > 2**-20 and float(self._nearly(weights + share * step)[0] @ step) > -descent / 2:
+            share /= 2
+        return np.asarray(step * share, dtype=np.float64)
+
+    def _moved(self, point: Integers, step: Floats) -> Integers:
+        limit = _HEAVIEST // 2
+        moved = point + np.rint(np.clip(step * (1 << FINE_BITS), -limit, limit)).astype(np.int64)
+        return np.clip(moved, -limit, limit)
+
+    def _exactly(self, point: Integers, near: Fraction) -> tuple[Floats, bool]:
+        """The gradient in floats, made of whole numbers, and whether it is certainly at most `near` long.
+
+        A margin is cut by less than 2^-50 and a slope by less than 2^-48; with a curvature of at most 4 a slope is
+        wrong by less than 2^-47, and a row's part of the gradient by that times its length. The tilt was rounded down,
+        by less than 2^-40 in each coordinate; what is certified is about the tilt before that.
+        """
+        if int(np.abs(point).max(initial=0)) >= _HEAVIEST or self.objective.bend.curvature > 4:
+            raise OverflowError("weights beyond the grid")
+        slopes = self.objective.bend.steps(_margins(self.facts.features, point)) * self.facts.counts
+        pull = _transposed(self.facts.features, slopes)
+        tilt = self.objective.tilt.astype(object) << (_UNIT_BITS - TILT_BITS)
+        steep = int(self.objective.ridge * (1 << RIDGE_BITS)) << (_UNIT_BITS - RIDGE_BITS - FINE_BITS)
+        gradient = tilt + steep * point.astype(object) - pull
+        length = isqrt(int((gradient * gradient).sum())) + 1
+        cut = int(self.facts.counts.sum()) * (isqrt(self.facts.longest_squared) + 1) << (SLOPE_BITS - 47)
+        cut += (isqrt(len(point)) + 1) << (_UNIT_BITS - TILT_BITS)
+        exact = np.array([float(Fraction(int(each), 1 << _UNIT_BITS)) for each in gradient])
+        return exact, length + cut <= near * (1 << _UNIT_BITS)
+
+
+def _margins(features: Floats, point: Integers) -> Integers:
+    """Margins in steps of 2^-50, rounded down, and cut a little beyond the reach of a bend."""
+    low_mask = (1 << _LOW_BITS) - 1
+    high = _exact_product(features, point >> _LOW_BITS, 1 << (FINE_BITS + 14 - _LOW_BITS))
+    low = _exact_product(features, point & low_mask, 1 << _LOW_BITS)
+    high, low = high + (low >> _LOW_BITS), low & low_mask
+    fine = FINE_BITS + ONE.bit_length() - 1  # a product is a whole number of 2^-60
+    farthest = (REACH + 1) << (fine - _LOW_BITS)
+    up = _LOW_BITS - (fine - MARGIN_BITS)
+    return np.asarray((np.clip(high, -farthest, farthest) << up) + (low >> (fine - MARGIN_BITS)))
+
+
+def _exact_product(features: Floats, weights: Integers, largest: int) -> Integers:
+    """A matrix times a vector, exactly: no partial sum in floats reaches 2^53."""
+    piece = max(1, _EXACT // (ONE * largest))
+    total = np.zeros(len(features), dtype=np.int64)
+    for start in range(0, len(weights), piece):
+        part = slice(start, start + piece)
+        total += (features[:, part] @ weights[part].astype(np.float64)).astype(np.int64)
+    return total
+
+
+def _transposed(features: Floats, slopes: Integers) -> NDArray[Any]:
+    """A transposed matrix times a vector of whole numbers that are not negative, exactly, as Python's integers."""
+    total = np.zeros(features.shape[1], dtype=object)
+    piece = _EXACT // (ONE << _DIGIT_BITS)
+    for shift in range(0, int(slopes.max(initial=0)).bit_length(), _DIGIT_BITS):
+        digits = (slopes >> shift & ((1 << _DIGIT_BITS) - 1)).astype(np.float64)
+        for start in range(0, len(slopes), piece):
+            part = slice(start, start + piece)
+            total += (digits[part] @ features[part]).astype(np.int64).astype(object) << shift
+    return total

@@ -1,0 +1,228 @@
+"""Objective perturbation: the exact minimum of a summed loss with a ridge and a random tilt.
+
+Guarantee, about the minimum itself: let every row have a Euclidean norm of at most C and a loss whose slope lies
+between -L and 0 and grows at a rate of at most c, and let two databases differ in rows of one unit, r of them at most
+on either side. J(w) = (sum of losses) + ridge/2 |w|^2 + b . w has one minimum w*, and
+  - if b has a density proportional to exp(-|b| / s), w* is (k L C / s + r ln(1 + c C^2 / ridge))-DP, where k counts the
+    rows that differ (r if units come and go, 2 r if they change);
+  - if b is normal with variance v, the Rényi divergence of order a is at most r ln(1 + c C^2 / ridge) + ln(1 + the
+    sum over 1 <= j <= k of (k choose j) (M(j L C / sqrt(v)) - 1)) / (a - 1), where M(t) is the mean of the larger of 1
+    and exp((a - 1) (t N + t^2 / 2)) for a standard normal N.
+Proof: b = -gradient(w*), so w* tells b. The map from w to b is one to one and Lipschitz, and so is its inverse, for
+slopes are continuous and rise at most at the rate c, and the ridge is positive; so it is differentiable but for a set
+of measure 0, and w* has the density p(b(w)) det H(w), H >= ridge times the identity. Rows that are added raise the
+determinant, each by a factor of at most 1 + c C^2 / ridge, and rows that are removed can only lower it, which gives the
+first term. For the same w the two tilts differ by a sum u of k vectors, each a row's features, with a sign, times a
+number from 0 to L. In the first case |u| <= k L C. In the second the log-ratio of the densities is
+(2 b . u + |u|^2) / 2v, convex in the k numbers, so it is largest at a corner, where each of them is 0 or L, whatever w
+is. The corner u = 0 gives the ratio 1, and the largest of 1 and other numbers is at most 1 and what each of these has
+above 1. A corner with j numbers L has |u| <= j L C, and t = |u| / sqrt(v) gives M(t). M grows with t: exp(-t N - t^2/2)
+is a martingale in t^2, and the larger of 1 and a negative power of it is convex in it.
+
+What is released is a point within r of w*, certified, with noise on a grid for points that are 2 r apart: given w*,
+what comes out on neighbours differs by no more than that noise hides. So solvers need not be trusted, nor be exact.
+Reference: Chaudhuri, Monteleoni & Sarwate 2011 (arXiv:0912.0071), Theorem 9, for the pure form; Kifer, Smith &
+Thakurta 2012 for normal tilts; Redberg, Koskela & Wang 2023 (arXiv:2401.00583) for their Rényi curve.
+Textbook: S14.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from math import ceil, comb, isqrt
+
+from flint import arb
+
+from dalenius.errors import InvalidParameter
+from dalenius.learn.linear.bends import Bend
+from dalenius.learn.linear.minimum import FINE_BITS, NEAR_BITS, RIDGE_BITS, TILT_BITS, RowCounts, Tilted
+from dalenius.learn.linear.vectors import normal_vector, spherical_vector
+from dalenius.learn.rows import ONE, Integers, Rows
+from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.purse import Noise
+from dalenius.privacy.decisions import least_multiple
+from dalenius.privacy.exact import Exact
+from dalenius.privacy.losses import Loss, PureDP, valid_order
+from dalenius.privacy.neighbours import Neighbours, stated
+from dalenius.privacy.numbers import Number, positive, whole
+from dalenius.privacy.reals import ball, precise, upper
+from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
+from dalenius.randomness.entropy import Entropy
+
+GRID_BITS = 30
+"""Released weights are whole numbers of 2^-30."""
+TURNING = Fraction(1, 3)
+"""The share of a price that goes to the ridge."""
+ROUNDING = Fraction(1, 100)
+"""The share of a price that hides how the minimum was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class TiltedNormal(Loss):
+    """The minimum with a normal tilt: `rho` is L^2 C^2 / 2v for one row, `differing` the number of rows that differ,
+    `bend` the ratio c C^2 / ridge and `rows` how many a unit has; `rounding` is the rho of the noise on the grid."""
+
+    rho: Fraction
+    differing: int
+    bend: Fraction
+    rows: int
+    rounding: Fraction
+
+    @property
+    def delta(self) -> Fraction:
+        return Fraction(0)
+
+    def renyi(self, alpha: Number) -> Fraction:
+        order = valid_order(alpha)
+        with precise():
+            corners = [
+                comb(self.differing, many) * (_larger(order, (ball(2 * self.rho)).sqrt() * many) - 1)
+                for many in range(1, self.differing + 1)
+            ]
+            moment = sum(corners, ball(1))
+            turned = self.rows * ball(1 + self.bend).log()
+            return upper(turned + moment.log() / ball(order - 1)) + order * self.rounding
+
+    def __str__(self) -> str:
+        return f"a tilted objective with rho = {float(self.rho):.4g} for a row"
+
+
+def _larger(order: Fraction, t: arb) -> arb:
+    """The mean of the larger of 1 and exp((order - 1) (t N + t^2 / 2)), for a standard normal N."""
+    grown = (ball(order * (order - 1)) * t * t / 2).exp()
+    return _below(-t / 2) + grown * _below(ball(order - Fraction(1, 2)) * t)
+
+
+def _below(x: arb) -> arb:
+    """The probability that a standard normal number is below x."""
+    return (-x / ball(2).sqrt()).erfc() / 2
+
+
+@dataclass(frozen=True)
+class TiltedMinimum:
+    """Release a point next to the minimum of a randomly tilted objective, in steps of 2^-30.
+
+    `width` is the number of weights and `norm_squared` the largest squared norm of a row, in steps of the rows' grid.
+    `spread` is the scale of a spherical tilt where `noise` is that of Laplace, and the variance of a normal tilt where
+    it is Gaussian; `noise` hides how the point was found.
+    Guarantee, proof and references: at the head of this file. The sensitivity is that of the rows, the number of them
+    that differ.
+    """
+
+    bend: Bend
+    label: int
+    ridge: Fraction
+    spread: Fraction
+    noise: Noise
+    width: int
+    norm_squared: int
+    neighbours: Neighbours = field(default_factory=partial(stated, None))
+
+    def __post_init__(self) -> None:
+        positive(spread=self.spread)
+        if positive(ridge=self.ridge) * (1 << RIDGE_BITS) % 1:
+            raise InvalidParameter("ridge", self.ridge, allowed=f"a multiple of 2^-{RIDGE_BITS}")
+
+    @property
+    def row_squared(self) -> Fraction:
+        """L^2 C^2: the square of the longest gradient of a row's loss."""
+        return self.bend.steepest**2 * Fraction(self.norm_squared, ONE**2)
+
+    def loss(self, *, sensitivity: SensitivityLike) -> PureDP | TiltedNormal:
+        """The loss of one release."""
+        differing = ceil(Sensitivity.of(sensitivity).need("l1", mechanism="objective perturbation"))
+        rows = -(-differing // self.neighbours.add_remove_steps)
+        turn = turned(self.bend, self.norm_squared, self.ridge)
+        rounding = self.noise.loss(sensitivity=apart(self.width))
+        if isinstance(rounding, PureDP):
+            with precise():
+                tilt = upper(
+                    differing * ball(self.row_squared).sqrt() / ball(self.spread) + rows * ball(1 + turn).log()
+                )
+            return PureDP(tilt + rounding.epsilon)
+        return TiltedNormal(self.row_squared / (2 * self.spread), differing, turn, rows, rounding.rho)
+
+    def release(self, value: RowCounts, entropy: Entropy) -> Integers:
+        """Weights in steps of 2^-30."""
+        unit = 1 << TILT_BITS
+        if isinstance(self.noise, DiscreteLaplace):
+            tilt = spherical_vector(self.spread * unit, self.width, entropy)
+        else:
+            tilt = normal_vector(self.spread * unit**2, self.width, entropy)
+        point = Tilted(self.bend, self.label, self.ridge, tilt).minimum(value.entries, norm_squared=self.norm_squared)
+        return self.noise.release(on_grid(point), entropy)
+
+
+def counted(rows: Rows) -> Exact[RowCounts]:
+    """Sealed rows, with the number of them that a unit changes."""
+    return rows.entries.map(RowCounts, sensitivity=rows.change(l2_squared=1, l1=1))
+
+
+def calibrated(
+    rows: Rows, bend: Bend, label: int, *, price: Fraction, order: Fraction | None, count: float = 0
+) -> TiltedMinimum:
+    """The least tilt for a price: of epsilon, or of the divergence of an order. The ridge costs a share of the price,
+    `TURNING`, and is as small as that allows; `count` is public, about the number of rows."""
+    ridge = max(least_ridge(bend, rows.norm_squared, price=price * TURNING / rows.most), certifiable(rows, count))
+    noise = _hiding(rows, price * ROUNDING, order)
+    change = counted(rows).sensitivity
+
+    def made(spread: Fraction) -> TiltedMinimum:
+        return TiltedMinimum(bend, label, ridge, spread, noise, rows.width, rows.norm_squared, rows.neighbours)
+
+    def affordable(spread: Fraction) -> bool:
+        if spread <= 0:
+            return False
+        loss = made(spread).loss(sensitivity=change)
+        return (loss.epsilon if isinstance(loss, PureDP) else loss.renyi(order or 0)) <= price
+
+    left = price * (1 - TURNING - ROUNDING)
+    moved = made(Fraction(1)).row_squared * int(change.need("l1", mechanism="objective perturbation")) ** 2
+    near = Fraction(isqrt(ceil(moved * 2**40)), 2**20) / left if order is None else moved * order / (2 * left)
+    return made(least_multiple(affordable, near=near))
+
+
+def _hiding(rows: Rows, price: Fraction, order: Fraction | None) -> Noise:
+    if order is None:
+        return DiscreteLaplace.calibrated(sensitivity=apart(rows.width), epsilon=price, neighbours=rows.neighbours)
+    return DiscreteGaussian.calibrated(sensitivity=apart(rows.width), rho=price / order, neighbours=rows.neighbours)
+
+
+def turned(bend: Bend, norm_squared: int, ridge: Fraction) -> Fraction:
+    """The ratio c C^2 / ridge: by how much one row can stretch the volume that tilts take."""
+    return bend.curvature * Fraction(norm_squared, ONE**2) / ridge
+
+
+def least_ridge(bend: Bend, norm_squared: int, *, price: Fraction) -> Fraction:
+    """The least ridge, a multiple of 2^-12, with ln(1 + c C^2 / ridge) <= price."""
+    with precise():
+        needed = upper(1 / (ball(positive(price=price)).exp() - 1)) * turned(bend, norm_squared, Fraction(1))
+    return ridge_on_grid(needed)
+
+
+def certifiable(rows: Rows, count: float) -> Fraction:
+    """The least ridge for which a minimum over about so many rows can be certified: twice what rounding takes from a
+    gradient, n C 2^-47, over 2^-22; far too little to be felt."""
+    longest = isqrt(rows.norm_squared // ONE**2) + 1
+    return ridge_on_grid(max(Fraction(1, 2), Fraction(max(0, ceil(count)) * longest, 1 << 24)))
+
+
+def ridge_on_grid(ridge: Fraction) -> Fraction:
+    """A ridge, rounded up to a multiple of 2^-12."""
+    return Fraction(max(1, ceil(ridge * (1 << RIDGE_BITS))), 1 << RIDGE_BITS)
+
+
+def on_grid(point: Integers) -> Integers:
+    """A point in steps of 2^-30, rounded down."""
+    return point >> (FINE_BITS - GRID_BITS)
+
+
+def apart(width: int, *, more: Fraction = Fraction(0)) -> Sensitivity:
+    """How far two points lie from each other on the grid, if both are within 2^-22 of a minimum, of the same one or of
+    two that are `more` apart; the rounding of the points, of less than one step in each coordinate, is counted in."""
+    root = isqrt(whole(1, width=width) - 1) + 1
+    steps = (more + Fraction(2, 1 << NEAR_BITS)) * (1 << GRID_BITS)
+    return Sensitivity(l1=steps * root + width, l2_squared=(steps + root) ** 2)

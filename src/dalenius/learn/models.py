@@ -1,0 +1,192 @@
+"""What all private estimators have in common: a budget, declared facts, one way to be fitted, and what was learnt.
+
+An estimator splits in two. `_learn` is all that touches rows: it measures, and gives named arrays of noisy numbers.
+`_keep` makes a model of these arrays and of public facts alone, so it can be run again: on what a ledger has stored, or
+on what a file has kept.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dalenius.curator.asking.asking import Cost
+from dalenius.curator.asking.prices import Offer
+from dalenius.lazy import higher
+from dalenius.learn.budgets import Guarantee, allowance_of, budget_of, relation
+from dalenius.learn.cards import ModelCard, card
+from dalenius.learn.encoding import Scale, norm_squared
+from dalenius.learn.rows import ONE, Entries, Integers, Rows, entries_of, sealed
+from dalenius.learn.tables import Encoder, Training, as_answer, carried, from_answer
+from dalenius.mechanisms.purse import Purse
+from dalenius.privacy.numbers import Number
+from dalenius.query.frames.frames import Frame
+from dalenius.randomness.entropy import Entropy, fresh_entropy
+from dalenius.release.axes import Axis
+from dalenius.release.carrier import Bins, Carrier
+from dalenius.release.synthetic.charging import charged
+
+Learnt: TypeAlias = Mapping[str, NDArray[Any]]
+"""What was released, by name."""
+Tick: TypeAlias = Callable[[float], object]
+
+
+class PrivateModel(BaseEstimator, ABC):
+    """An estimator that pays for what it learns.
+
+    `epsilon` and `delta`, or a ready `budget`, are what a fit may lose; `neighbours` says what is hidden: whether a row
+    is there at all (`add_remove`), or what it holds (`replace`). `bounds` are declared, never read from the data, and
+    `norm` is the largest Euclidean norm of a row after it was scaled to them: longer rows are shortened.
+    """
+
+    epsilon: Any
+    delta: Any
+    budget: Any
+    neighbours: str
+    bounds: Any
+    norm: Any
+
+    _intercept = 0
+    """How many constant features are added to those of a row."""
+
+    def fit(
+        self,
+        X: ArrayLike | Frame,  # noqa: N803 - the name that everybody uses
+        y: ArrayLike | str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        bins: Bins | None = None,
+        share: Number | None = None,
+        key: str | None = None,
+        fresh: bool = False,
+        progress: Tick | None = None,
+    ) -> Self:
+        """Learn from rows, and lose no more than the budget.
+
+        `X` and `y` are arrays, or `X` is rows of a private table and `y` the name of the column to learn. A fit on a
+        private table is charged to its population: what `epsilon` buys, or a `share` of its budget. `columns` are the
+        features, all that have declared values if none are named; `bins` says how finely numbers are read; `key` and
+        `fresh` are as for questions. `progress` is told the percent of the work that is done.
+        """
+        if isinstance(X, Frame):
+            return self._bought(X, y, columns, bins or {}, share, key, fresh, progress)
+        budget, hidden = budget_of(self.epsilon, self.delta, self.budget), relation(self.neighbours)
+        with allowance_of(budget, hidden) as allowance:
+            self._fitted(X, y, Purse(allowance), fresh_entropy(), progress)
+        self.guarantee_ = Guarantee(str(budget), str(hidden))
+        return self
+
+    def _fitted(self, X: Any, y: Any, purse: Purse, entropy: Entropy, tick: Tick | None = None) -> Self:  # noqa: N803
+        """Learn from arrays, at the expense of a purse."""
+        self.__dict__.pop("encoder_", None)  # of an earlier fit on a table
+        rows = self._rows(*self._checked(X, y))
+        self.guarantee_ = Guarantee(str(purse.allowance.left), str(rows.neighbours))
+        return self._made(self._learn(rows, purse, entropy, tick))
+
+    def _bought(
+        self,
+        rows: Frame,
+        y: Any,
+        columns: Sequence[str] | None,
+        bins: Bins,
+        share: Number | None,
+        key: str | None,
+        fresh: bool,
+        progress: Tick | None,
+    ) -> Self:
+        """Charge a population, and learn from its rows."""
+        carrier, training = self._planned(rows, y, columns=columns, bins=bins, share=share, progress=progress)
+        text = f"LEARN {type(self).__name__} {carrier.text}"
+        answer = carrier.asked.buy(training, as_answer, text=text, key=key, fresh=fresh)
+        self.guarantee_ = Guarantee.of_answer(answer, training)
+        return self._made(from_answer(answer))
+
+    def _planned(
+        self,
+        rows: Frame,
+        y: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        bins: Bins | None = None,
+        share: Number | None = None,
+        progress: Tick | None = None,
+    ) -> tuple[Carrier, Training]:
+        """The fit of rows of a private table; nothing is read or spent."""
+        carrier, target = carried(rows, y, columns, bins or {})
+        self.encoder_ = Encoder(carrier.axes[:-1] if target else carrier.axes)
+        self.n_features_in_ = len(self.encoder_.names)
+        self._scale = Scale.declared((-1, 1), self.n_features_in_)
+        charge = charged(carrier, Offer(None if share is not None else self.epsilon, share))
+        meaning = self._meaning(target)
+        return carrier, Training(carrier.question, self.encoder_, target, meaning, self, charge, progress)
+
+    def _made(self, learnt: Learnt) -> Self:
+        self.learnt_ = {name: np.asarray(array) for name, array in learnt.items()}
+        self._keep(self.learnt_)
+        return self
+
+    def _features(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """Rows to predict for: features as they were fitted, or a table with the columns of the one that was."""
+        check_is_fitted(self)
+        known = getattr(self, "encoder_", None)
+        plain = X if known is None or isinstance(X, np.ndarray | list) else known.transform(X)
+        return np.asarray(validate_data(self, plain, dtype=np.float64, reset=False))
+
+    def _meaning(self, target: Axis | None) -> Integers | None:
+        """What each place of the target's column stands for, as a whole number; the last one, NULL, is left out."""
+        return None
+
+    def cost(self, X: Frame | None = None, y: str | None = None, **how: Any) -> Cost | Guarantee:  # noqa: N803
+        """What a fit would cost; nothing is read or spent.
+
+        Of rows of a private table, with `columns`, `bins` and `share` as for `fit`; of none, what the budget may lose.
+        """
+        if X is None:
+            budget = budget_of(self.epsilon, self.delta, self.budget)
+            return Guarantee(str(budget), str(relation(self.neighbours)))
+        unfitted: Self = clone(self)
+        carrier, training = unfitted._planned(X, y, **how)
+        return carrier.asked.cost_of(training)
+
+    def card(self) -> ModelCard:
+        """What this model was made of, what it promises, and what it is not for."""
+        check_is_fitted(self)
+        return card(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model into a file of plain JSON; `dalenius.learn.load` reads it."""
+        check_is_fitted(self)
+        higher("learn.saving", "save")(self, path)
+
+    def _rows(self, features: NDArray[np.float64], target: Integers) -> Rows:
+        """The rows, scaled and sealed."""
+        return sealed(self._entries(features, target), self._norm_squared(), relation(self.neighbours))
+
+    def _entries(self, features: NDArray[np.float64], target: Integers) -> Entries:
+        """The rows, scaled to their declared bounds, with their constant features."""
+        self._scale = Scale.declared(self.bounds, features.shape[1])
+        scaled = np.hstack([self._scale.scaled(features), np.ones((len(features), self._intercept))])
+        return entries_of(scaled, target, self._norm_squared())
+
+    def _norm_squared(self) -> int:
+        return norm_squared(self.norm, self.n_features_in_) + self._intercept * ONE**2
+
+    def _checked(self, X: Any, y: Any) -> tuple[NDArray[np.float64], Integers]:  # noqa: N803
+        """Rows as floats, and a whole number for each of them."""
+        features = validate_data(self, X, dtype=np.float64)
+        return features, np.zeros(len(features), dtype=np.int64)
+
+    @abstractmethod
+    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+        """Measure, at the expense of the purse. Everything else is made of what this gives, and of public facts."""
+
+    @abstractmethod
+    def _keep(self, learnt: Learnt) -> None:
+        """Make the model of what was learnt."""

@@ -1,0 +1,101 @@
+"""Rows to learn from: integers on a public grid, sealed, of which only bounded sums can be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import isqrt
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.privacy.exact import Exact
+from dalenius.privacy.neighbours import Neighbours
+from dalenius.privacy.sensitivity import Sensitivity
+
+ONE = 2**12
+"""The grid of features: 1 is so many steps. No feature is larger than 1 in size."""
+PIECE = 2**14
+"""How many entries are worked on at once, and how many equal rows one entry stands for at most."""
+
+Integers: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Some rows: features in steps of 1 / ONE, a target for each, and how many equal rows an entry stands for. It lives
+    inside an `Exact`."""
+
+    features: NDArray[np.int16]
+    target: Integers
+    counts: Integers
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def pieces(self) -> Iterator[Entries]:
+        """The rows, `PIECE` entries at a time; one piece where there are none."""
+        for start in range(0, max(1, len(self)), PIECE):
+            part = slice(start, start + PIECE)
+            yield Entries(self.features[part], self.target[part], self.counts[part])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Sealed rows, and the public facts about them.
+
+    No row has a norm of more than `norm_squared` (in steps of the grid, squared), and one unit has at most `most` rows.
+    """
+
+    entries: Exact[Entries]
+    width: int
+    norm_squared: int
+    most: int = 1
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.entries.neighbours
+
+    def change(self, *, l2_squared: int, l1: int) -> Sensitivity:
+        """How far one unit moves a sum to which every row adds a vector with these norms at most."""
+        steps = self.most * self.neighbours.add_remove_steps
+        return (Sensitivity(l1=l1, l2_squared=l2_squared) * steps).under(self.neighbours)
+
+    def summed(self, part: Callable[[Entries], Integers], *, l2_squared: int, l1: int) -> Exact[Integers]:
+        """A sealed sum over rows; `part` gives the sum over some entries. Whoever calls vouches for the norms of what
+        one row adds, and that it depends on that row alone."""
+        return self.entries.map(
+            lambda entries: np.asarray(sum(part(piece) for piece in entries.pieces())),
+            sensitivity=self.change(l2_squared=l2_squared, l1=l1),
+        )
+
+    def count(self) -> Exact[Integers]:
+        """How many rows there are, sealed."""
+        return self.entries.map(
+            lambda entries: np.array([int(entries.counts.sum())]), sensitivity=self.change(l2_squared=1, l1=1)
+        )
+
+
+def entries_of(features: NDArray[np.float64], target: Integers, norm_squared: int) -> Entries:
+    """Rows with features from -1 to 1 on the grid; what is longer than the norm is shortened."""
+    kept = within_norm(np.rint(np.clip(features, -1.0, 1.0) * ONE), norm_squared)
+    return Entries(kept, np.asarray(target), np.ones(len(kept), dtype=np.int64))
+
+
+def sealed(entries: Entries, norm_squared: int, neighbours: Neighbours, *, most: int = 1) -> Rows:
+    """Rows that the caller may see, sealed; the caller vouches for the norm, and for the number of rows of a unit."""
+    inside = Exact(entries, sensitivity=Sensitivity(neighbours=neighbours), neighbours=neighbours)
+    return Rows(inside, entries.features.shape[1], norm_squared, most)
+
+
+def within_norm(features: NDArray[np.float64], norm_squared: int) -> NDArray[np.int16]:
+    """Whole numbers of steps, with rows of too large a norm multiplied by a fraction below 1 and cut towards 0."""
+    steps = features.astype(np.int64)
+    squares = (steps * steps).sum(axis=1)
+    long = squares > norm_squared
+    if long.any():
+        lengths = np.array([isqrt(int(square) - 1) + 1 for square in squares[long]])  # rounded up
+        shorter = np.abs(steps[long]) * isqrt(norm_squared) // lengths[:, None]
+        steps[long] = np.sign(steps[long]) * shorter
+    return steps.astype(np.int16)

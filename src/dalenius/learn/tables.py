@@ -1,0 +1,260 @@
+"""Fits on private tables: declared columns become features, rows stay sealed, and a ledger is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dalenius.accounting.allowance import Allowance
+from dalenius.accounting.amounts import DIVERGENCE_UNIT, Amount
+from dalenius.curator.answers.answers import Answer
+from dalenius.curator.answers.columns import Column
+from dalenius.curator.cards.cards import Step
+from dalenius.errors import InvalidParameter
+from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Rows
+from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.purse import Purse
+from dalenius.privacy.exact import Exact
+from dalenius.privacy.losses import ZCDP, Loss, PureDP
+from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.query.cells import Cells
+from dalenius.query.estimates.kinds import COUNT, REAL, TEXT
+from dalenius.query.frames.frames import Frame
+from dalenius.query.plan.passes import Pass
+from dalenius.query.pricing.explain import theorem
+from dalenius.query.questions import Question
+from dalenius.query.types import Ranged
+from dalenius.randomness.entropy import Entropy
+from dalenius.release.axes import Axis
+from dalenius.release.carrier import Bins, Carrier, counting
+
+if TYPE_CHECKING:
+    from dalenius.learn.models import Learnt, PrivateModel, Tick
+
+BINS = 256
+"""How many values a number or date of a table is rounded to, about, unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Features of the declared columns of a table: a number or date from -1 to 1, an indicator for every listed text
+    and truth value. Where a number is NULL its feature is 0; a NULL text has an indicator of its own."""
+
+    axes: tuple[Axis, ...]
+
+    @cached_property
+    def tables(self) -> list[NDArray[np.int16]]:
+        """For each column, the features of each of its places."""
+        return [_scaled(axis) if isinstance(axis.domain, Ranged) else _indicators(axis) for axis in self.axes]
+
+    @property
+    def names(self) -> list[str]:
+        """What each feature is called."""
+        return [name for axis in self.axes for name in _names(axis)]
+
+    @cached_property
+    def norm_squared(self) -> int:
+        """The largest norm of a row, squared, in steps of the grid."""
+        return sum(int((table.astype(np.int64) ** 2).sum(axis=1).max()) for table in self.tables)
+
+    def encoded(self, places: Sequence[Integers]) -> NDArray[np.int16]:
+        """The features of rows, by the place of each row in each column."""
+        return np.hstack([table[place] for table, place in zip(self.tables, places, strict=True)])
+
+    def transform(self, table: Any) -> NDArray[np.float64]:
+        """The features of rows of a table with the same columns: an Arrow table, a data frame or a mapping of lists."""
+        columns = _columns(table, [axis.name for axis in self.axes])
+        places = [_places(axis, columns[axis.name]) for axis in self.axes]
+        return self.encoded(places) / ONE
+
+
+def carried(rows: Frame, target: Any, columns: Sequence[str] | None, bins: Bins) -> tuple[Carrier, Axis | None]:
+    """The rows of a private table over the columns to learn from, and then the one to learn, if there is one."""
+    known = Carrier.of(rows, columns=columns, bins={}, most=None)
+    names = [axis.name for axis in known.axes if axis.name != target]
+    if target is not None and not isinstance(target, str):
+        raise InvalidParameter("y", type(target), allowed="the name of the column to learn")
+    wanted = [*names, *([target] if target is not None else [])]
+    whole = Carrier.of(rows, columns=wanted, bins={}, most=None)
+    fine = {axis.name: BINS for axis in whole.axes if isinstance(axis.domain, Ranged)}
+    carrier = Carrier.of(rows, columns=wanted, bins={**fine, **bins}, most=None)
+    return carrier, carrier.axes[-1] if target is not None else None
+
+
+@dataclass(frozen=True)
+class Training:
+    """A fit on the rows that a question carries, and what it may cost. All of it is public."""
+
+    question: Question
+    encoder: Encoder
+    target: Axis | None
+    meaning: Integers | None
+    model: PrivateModel
+    charge: Mapping[str, Amount]
+    tick: Tick | None = field(default=None, compare=False)
+
+    @property
+    def terms(self) -> tuple[object, ...]:
+        kept = {name: value for name, value in self.model.get_params().items() if name not in ("epsilon", "delta")}
+        axes = self.encoder.axes, self.target
+        return "learn", type(self.model).__name__, repr(sorted(kept.items())), axes, self.charge
+
+    @property
+    def loss(self) -> Loss:
+        """What all measurements together may lose."""
+        (amount,) = self.charge.values()
+        total = amount.divergence * DIVERGENCE_UNIT
+        return PureDP(total) if amount.order is None else ZCDP(total / amount.order)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """In words: sums over rows, as the method needs them."""
+        noise = DiscreteLaplace if isinstance(self.loss, PureDP) else DiscreteGaussian
+        change = f"{self.question.most.rows} bounded rows of one unit"
+        what = f"sums over rows for {type(self.model).__name__}"
+        return (Step(what, change, noise.__name__, theorem(noise), "a part of the whole", "a part of the price"),)
+
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """One pass: how many rows there are of each kind."""
+        return (counting(self.question),)
+
+    def run(self, results: Sequence[Exact[Cells]], allowance: Allowance, entropy: Entropy) -> Learnt:
+        """What the model learns."""
+        return self.model._learn(self.rows(results[0]), Purse(allowance), entropy, self.tick)
+
+    def rows(self, cells: Exact[Cells]) -> Rows:
+        """The sealed rows; those without a target are left out.
+
+        Proof of their sensitivities: the pass keeps at most `most.rows` rows of a unit, and every row has the features
+        that its own values stand for.
+        """
+        neighbours = next(table.protection.neighbours for table in self.question.relation.tables if table.protection)
+        constant = self.model._intercept
+        entries = cells.map(_Reading(self.encoder, self.target, self.meaning, constant).entries,
+                            sensitivity=Sensitivity(neighbours=neighbours))  # fmt: skip
+        squared = self.encoder.norm_squared + constant * ONE**2
+        return Rows(entries, len(self.encoder.names) + constant, squared, self.question.most.rows)
+
+
+class _Reading:
+    """Puts the rows of one sealed count of cells together, once. It lives inside an `Exact`."""
+
+    def __init__(self, encoder: Encoder, target: Axis | None, meaning: Integers | None, constant: int) -> None:
+        self._encoder, self._target, self._meaning, self._constant = encoder, target, meaning, constant
+        self._made: Entries | None = None
+
+    def entries(self, cells: Cells) -> Entries:
+        if self._made is None:
+            self._made = self._read(cells)
+        return self._made
+
+    def _read(self, cells: Cells) -> Entries:
+        axes = [*self._encoder.axes, *([self._target] if self._target else [])]
+        places = [axis.places(codes) for axis, codes in zip(axes, cells.keys, strict=True)]
+        counts = np.asarray(cells.totals[0], dtype=np.int64)
+        kept = np.all([place >= 0 for place in places], axis=0)
+        target = np.zeros(len(counts), dtype=np.int64)
+        if self._target and self._meaning is not None:
+            kept &= places[-1] < len(self._meaning)
+            target = self._meaning[np.minimum(places.pop(), len(self._meaning) - 1)]
+        repeats = -(-counts[kept] // PIECE)
+        features = self._encoder.encoded([np.repeat(place[kept], repeats) for place in places])
+        ones = np.full((len(features), self._constant), ONE, dtype=np.int16)
+        shares = np.concatenate([_shares(count) for count in counts[kept].tolist()] or [np.zeros(0, dtype=np.int64)])
+        return Entries(np.hstack([features, ones]), np.repeat(target[kept], repeats), shares)
+
+
+def as_answer(learnt: Learnt) -> Answer:
+    """What was learnt as a table that a ledger stores."""
+    parts = {name: np.asarray(array) for name, array in learnt.items()}
+    names = [name for name, array in parts.items() for _ in range(array.size)]
+    shapes = [" ".join(map(str, array.shape)) for array in parts.values() for _ in range(array.size)]
+    places = [place for array in parts.values() for place in range(array.size)]
+    numbers = [float(number) for array in parts.values() for number in array.ravel()]
+    return Answer(
+        (
+            Column("array", tuple(names), kind=TEXT, is_key=True),
+            Column("shape", tuple(shapes), kind=TEXT),
+            Column("place", tuple(places), kind=COUNT, is_key=True),
+            Column("number", tuple(numbers), kind=REAL),
+        )
+    )
+
+
+def from_answer(answer: Answer) -> dict[str, NDArray[np.float64]]:
+    """What was learnt, from an answer that lists it."""
+    found: dict[str, list[float]] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, shape, number in zip(answer["array"], answer["shape"], answer["number"], strict=True):
+        found.setdefault(name, []).append(float(number))
+        shapes[name] = tuple(map(int, shape.split()))
+    return {name: np.array(numbers).reshape(shapes[name]) for name, numbers in found.items()}
+
+
+def middle(axis: Axis, place: int) -> Fraction | None:
+    """The value that stands for a bin of numbers or dates, in codes; None for NULL."""
+    run = axis.runs[place]
+    if run[0] is None:
+        return None
+    return Fraction(int(run[0]) + int(run[-1]), 2)  # type: ignore[arg-type]
+
+
+def _scaled(axis: Axis) -> NDArray[np.int16]:
+    """A number or date: -1 and 1 are the ends of its declared range."""
+    assert isinstance(axis.domain, Ranged)
+    lower, upper = axis.domain.lower, axis.domain.upper
+    centre, half = Fraction(lower + upper, 2), Fraction(max(1, upper - lower), 2)
+    values = [middle(axis, place) for place in range(axis.size)]
+    steps = [0 if value is None else round((value - centre) / half * ONE) for value in values]
+    return np.clip(np.array(steps, dtype=np.int16), -ONE, ONE)[:, None]
+
+
+def _indicators(axis: Axis) -> NDArray[np.int16]:
+    return (np.eye(axis.size) * ONE).astype(np.int16)
+
+
+def _names(axis: Axis) -> list[str]:
+    if isinstance(axis.domain, Ranged):
+        return [axis.name]
+    return [f"{axis.name}={axis.label(place)}" for place in range(axis.size)]
+
+
+def _shares(count: int) -> Integers:
+    """A count in pieces of at most PIECE."""
+    whole, rest = divmod(count, PIECE)
+    return np.array([PIECE] * whole + ([rest] if rest else []), dtype=np.int64)
+
+
+def _columns(table: Any, names: Sequence[str]) -> Mapping[str, list[Any]]:
+    arrow = table if isinstance(table, pa.Table) else None
+    if arrow is None and hasattr(table, "__arrow_c_stream__"):
+        arrow = pa.table(table)
+    columns = {name: arrow[name].to_pylist() for name in names if name in arrow.column_names} if arrow else table
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise InvalidParameter("table", f"without {missing[0]}", allowed=f"with the columns {', '.join(names)}")
+    return {name: list(columns[name]) for name in names}
+
+
+def _places(axis: Axis, values: Sequence[Any]) -> Integers:
+    """The place of each value in the bins of a column; what is not listed counts as NULL."""
+    codes = [axis.domain.code(value) for value in values]
+    if isinstance(axis.domain, Ranged):
+        firsts = [run[0] for run in axis.runs if run[0] is not None]
+        found = np.searchsorted(firsts, [firsts[0] if code is None else code for code in codes], side="right") - 1
+        places = np.where([code is None for code in codes], -1, found)
+    else:
+        where = {run[0]: place for place, run in enumerate(axis.runs)}
+        places = np.array([where.get(code, -1) for code in codes], dtype=np.int64)
+    if not axis.domain.nullable and (places < 0).any():
+        raise InvalidParameter(axis.name, "without a value in some rows", allowed=str(axis.domain))
+    return np.where(places < 0, axis.size - 1, places)

@@ -1,0 +1,213 @@
+"""Boosting with noisy sums: in every round a small tree for each feature, all at once.
+
+A row is in one leaf of each tree, so it adds its slope to as many sums as there are features, and the noise of a leaf
+does not grow with the number of rows or cells in it. Noisy counts of cells, measured once, say how many rows a leaf
+has, and so how far a sum of slopes should move its score.
+Reference: Nori, Caruana, Bu, Shen & Kulkarni 2021 (arXiv:2106.09680), who split at random and take one feature after
+the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import sqrt
+from typing import Protocol
+
+import numpy as np
+
+from dalenius.learn.encoding import Floats
+from dalenius.learn.models import Tick
+from dalenius.learn.rows import ONE, Entries, Integers, Rows
+from dalenius.learn.slopes import HEAVIEST, SLOPE, WEIGHT, Slope
+from dalenius.learn.trees.cells import Layout
+from dalenius.learn.trees.splits import Splits
+from dalenius.mechanisms.door import measure
+from dalenius.mechanisms.purse import Purse, deviation
+from dalenius.privacy.exact import Exact
+from dalenius.randomness.entropy import Entropy
+
+
+class Loss(Protocol):
+    """What is to be made small: a slope for each row and score, in steps of 1 / SLOPE, from its target and its score
+    alone."""
+
+    @property
+    def scores(self) -> int:
+        """How many scores a row has."""
+
+    @property
+    def cap(self) -> int:
+        """The largest slope in size."""
+
+    @property
+    def bend(self) -> float:
+        """What is assumed of how fast the slope falls with the score: no less than it does."""
+
+    @property
+    def caution(self) -> float:
+        """How many rows' bends a leaf must have for each unit of noise, before it moves half as far as its sum says:
+        more where scores are small next to the steepest slope."""
+
+    def slopes(self, target: Integers, scores: Integers) -> Integers:
+        """How steeply the loss falls with each score, in steps of 1 / WEIGHT."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The logistic loss of each label against all others, or of the second of two."""
+
+    scores: int
+    slope: Slope = field(default=Slope("logistic", steepest=0.5))
+    bend = 0.25
+    caution = 20.0
+
+    @property
+    def cap(self) -> int:
+        return self.slope.cap
+
+    def slopes(self, target: Integers, scores: Integers) -> Integers:
+        wanted = [1] if self.scores == 1 else range(self.scores)
+        signs = np.where(target[:, None] == np.array(wanted), 1, -1)
+        return np.asarray(signs * self.slope.steps(signs * scores * ONE))
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Half of the squared difference to a target in steps of 1 / ONE, no steeper than `steepest`.
+
+    The slope bends by 1; twice as much is assumed, or features that move at once would overshoot and swing.
+    """
+
+    steepest: float = 0.5
+    scores = 1
+    bend = 2.0
+    caution = 1000.0
+
+    @property
+    def cap(self) -> int:
+        return int(np.ceil(self.steepest * SLOPE))
+
+    def slopes(self, target: Integers, scores: Integers) -> Integers:
+        apart = target[:, None] * (WEIGHT // ONE) - scores
+        return np.asarray(np.clip(apart // (WEIGHT // SLOPE), -self.cap, self.cap))
+
+
+@dataclass(frozen=True)
+class Boosting:
+    """How to boost; all of it is public and fixed before anything is read.
+
+    `counting` is the part of the price for the counts of cells. A round moves the score of a leaf by `length` times its
+    sum of slopes, over what its rows can bend and the loss's caution times the noise of the mean of all rounds; of the
+    last move a part `momentum` is done again. The result is the mean of the last half.
+    """
+
+    rounds: int
+    length: float
+    momentum: float
+    bins: int = 32
+    leaves: int = 6
+    counting: Fraction = Fraction(1, 10)
+
+    @classmethod
+    def usual(cls, features: int, *, pure: bool) -> Boosting:
+        """Short moves where many features move at once, and few rounds where each costs much."""
+        if pure:
+            return cls(rounds=24, length=min(0.5, 3 / (features + 1)), momentum=0.7)
+        return cls(rounds=50, length=min(0.3, 3 / (features + 1)), momentum=0.5)
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """The score of every cell, the score of all rows, and the noisy counts of cells."""
+
+    scores: Floats
+    intercept: Floats
+    counts: Floats
+
+
+def boosted(
+    rows: Rows, layout: Layout, loss: Loss, plan: Boosting, purse: Purse, entropy: Entropy, tick: Tick | None = None
+) -> Boosted:
+    """Scores that are learnt at the expense of the whole purse."""
+    placed = layout.of_rows(rows)
+    counted = counts(placed, layout)
+    noise = purse.noise(purse.equal(1, share=plan.counting), counted.sensitivity)
+    cells = measure(noise, counted, purse.allowance, entropy).astype(np.float64)
+    trees = Splits.of(layout, cells, plan.bins).trees(plan.rounds, plan.leaves)
+    model = _Model.empty(layout, loss)
+    change = slopes(placed, trees[0], model, loss).sensitivity
+    noise = purse.noise(purse.equal(plan.rounds), change)
+    caution = loss.caution * deviation(noise) / SLOPE / sqrt(plan.rounds)
+    total = max(1.0, float(np.mean([cells[part].sum() for part in layout.parts])))
+    kept, half = [], plan.rounds - max(1, plan.rounds // 2)
+    moves = _Model.empty(layout, loss)
+    for done, leaves in enumerate(trees):
+        sums = measure(noise, slopes(placed, leaves, model, loss), purse.allowance, entropy) / SLOPE
+        sizes = np.maximum(np.bincount(leaves, cells, leaves.max() + 1), 0.0)
+        wanted = (sums[1:] / (loss.bend * sizes + caution)[:, None])[leaves]
+        level = sums[0] / (loss.bend * total)
+        moves = _Model(
+            plan.momentum * moves.scores + plan.length * wanted, plan.momentum * moves.intercept + plan.length * level
+        )
+        model = _Model(model.scores + moves.scores, model.intercept + moves.intercept)
+        if done >= half:
+            kept.append(model)
+        if tick:
+            tick(100 * (done + 1) / plan.rounds)
+    scores = np.mean([each.scores for each in kept], axis=0)
+    return Boosted(scores, np.mean([each.intercept for each in kept], axis=0), cells)
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Scores of cells, and of all rows."""
+
+    scores: Floats
+    intercept: Floats
+
+    @classmethod
+    def empty(cls, layout: Layout, loss: Loss) -> _Model:
+        return cls(np.zeros((layout.cells, loss.scores)), np.zeros(loss.scores))
+
+    def on_grid(self) -> tuple[Integers, Integers]:
+        """Both in whole steps of 1 / WEIGHT."""
+        scores, intercept = (
+            np.rint(np.clip(part, -HEAVIEST, HEAVIEST) * WEIGHT).astype(np.int64)
+            for part in (self.scores, self.intercept)
+        )
+        return scores, intercept
+
+
+def counts(placed: Rows, layout: Layout) -> Exact[Integers]:
+    """How many rows are in each cell, sealed. A row is in one cell of each feature."""
+
+    def counted(entries: Entries) -> Integers:
+        repeated = np.repeat(entries.counts, len(layout))
+        return np.bincount(entries.features.ravel(), repeated, layout.cells).astype(np.int64)
+
+    return placed.summed(counted, l2_squared=len(layout), l1=len(layout))
+
+
+def slopes(placed: Rows, leaves: Integers, model: _Model, loss: Loss) -> Exact[Integers]:
+    """The sealed sum of slopes of all rows, and then of each leaf.
+
+    Guarantee: a row adds its slope, at most `cap` for each score, to the sum of all and to one leaf of each feature.
+    """
+    scores, intercept = model.on_grid()
+    several = int(leaves.max()) + 1
+
+    def summed(entries: Entries) -> Integers:
+        reached = np.repeat(intercept[None], len(entries), axis=0)
+        for places in entries.features.T:
+            reached += scores[places]
+        parts = loss.slopes(entries.target, reached) * entries.counts[:, None]
+        # Whole numbers below 2^53 in all, so float64 adds them exactly.
+        floats, sums = parts.T.astype(np.float64), np.zeros((several, loss.scores))
+        for places in entries.features.T:
+            where = leaves[places]
+            sums += np.stack([np.bincount(where, part, several) for part in floats], axis=1)
+        return np.vstack([parts.sum(axis=0), sums.astype(np.int64)])
+
+    touched = (placed.width + 1) * loss.scores
+    return placed.summed(summed, l2_squared=touched * loss.cap**2, l1=touched * loss.cap)

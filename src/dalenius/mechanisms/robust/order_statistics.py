@@ -1,0 +1,175 @@
+"""Medians, other quantiles and trimmed means with noise that is as small as the data around them allow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from dalenius.errors import InvalidParameter, NeighbourMismatch, TheoremDoesNotApply, UnusableValue
+from dalenius.mechanisms.robust.profiles import Ordered, Profile, Reach, Values, Windows, grid, rank
+from dalenius.mechanisms.robust.smooth import SmoothCauchy, SmoothLaplace, SmoothNoise, smooth_bound
+from dalenius.privacy.losses import Loss
+from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace, stated
+from dalenius.privacy.numbers import exact, probability, whole
+from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
+from dalenius.randomness.entropy import Entropy
+
+_NAME = "smooth noise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmoothQuantile:
+    """The p-quantile of integers on the grid lower, ..., upper, with noise of the size of its smooth sensitivity.
+
+    The quantile is the least value up to which a share p of the values lies; of no values it is `lower`. Values outside
+    of the grid are moved to its ends, and so is what is released.
+
+    Guarantee: what the noise states. Neighbours by replacing one of n values (n is public then): the exact smooth
+    sensitivity, see `Windows`. Neighbours by adding or removing up to `rows` values: n is as private as the values,
+    and a bound that is exact for the median is taken, see `Reach`.
+    Reference: Nissim, Raskhodnikova & Smith 2007, Sections 2 and 3.1.
+    Textbook: S11.1, S3.6.
+    """
+
+    lower: int
+    upper: int
+    noise: SmoothNoise
+    neighbours: Neighbours
+    p: Fraction = Fraction(1, 2)
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        _ready(self, self.noise, self.neighbours)
+        object.__setattr__(self, "p", probability(p=self.p))
+        object.__setattr__(self, "rows", whole(1, rows=self.rows))
+        if self.rows > 1 and not isinstance(self.neighbours, AddRemove):
+            raise TheoremDoesNotApply(
+                "the quantile where one unit is replaced",
+                needs="one value of each unit",
+                given=f"up to {self.rows}",
+                instead="neighbours that add or remove",
+            )
+
+    def loss(self, *, sensitivity: SensitivityLike) -> Loss:
+        _one_step(sensitivity, self.neighbours.add_remove_steps * self.rows)
+        return self.noise.loss
+
+    def release(self, values: Values, entropy: Entropy) -> int:
+        """The noisy quantile."""
+        ordered = Ordered.of(values, lower=self.lower, upper=self.upper)
+        bound = smooth_bound(self.profile(ordered), beta=self.noise.beta, most=ordered.width)
+        noisy = self.statistic(ordered) + self.noise.noise(bound, entropy)
+        return min(max(noisy, self.lower), self.upper)
+
+    def statistic(self, ordered: Ordered) -> int:
+        """The quantile itself."""
+        return ordered.at(rank(self.p, ordered.size)) if ordered.size else self.lower
+
+    def profile(self, ordered: Ordered) -> Profile:
+        """How far the quantile can move in one step, after k others."""
+        if isinstance(self.neighbours, AddRemove):
+            return Reach(ordered, self.p, self.rows)
+        return Windows(ordered, rank(self.p, ordered.size))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmoothTrimmedMean:
+    """The mean of what is left of n integers on a grid without the `trim` n least and largest, with smooth noise.
+
+    The noise is added to the sum of the kept values, of which there are n - 2 floor(trim n); what is released is the
+    noisy sum over that number, moved into the grid's range.
+
+    Guarantee: what the noise states, for neighbours by replacing one value. Where values are added or removed the
+    number of kept values is private too, and this mechanism refuses.
+    Reference: Nissim, Raskhodnikova & Smith 2007, Sections 2 and 3.1, see `Windows` for sums of several ranks.
+    Textbook: S11.1, S3.6.
+    """
+
+    lower: int
+    upper: int
+    noise: SmoothNoise
+    neighbours: Neighbours
+    trim: Fraction = Fraction(1, 4)
+
+    def __post_init__(self) -> None:
+        _ready(self, self.noise, self.neighbours)
+        if not isinstance(self.neighbours, Replace):
+            raise NeighbourMismatch(trimmed_mean=Replace(self.neighbours.protects), mechanism=self.neighbours)
+        if not 0 <= exact(trim=self.trim) < Fraction(1, 2):
+            raise InvalidParameter("trim", self.trim, allowed="at least 0 and below 1/2")
+        object.__setattr__(self, "trim", exact(trim=self.trim))
+
+    def loss(self, *, sensitivity: SensitivityLike) -> Loss:
+        _one_step(sensitivity, self.neighbours.add_remove_steps)
+        return self.noise.loss
+
+    def release(self, values: Values, entropy: Entropy) -> Fraction:
+        """The noisy mean."""
+        ordered = Ordered.of(values, lower=self.lower, upper=self.upper)
+        start, kept = self.kept(ordered.size)
+        bound = smooth_bound(Windows(ordered, start, kept), beta=self.noise.beta, most=ordered.width)
+        total = sum(ordered.values[start : start + kept].tolist()) + self.noise.noise(bound, entropy)
+        return min(max(Fraction(total, kept), Fraction(self.lower)), Fraction(self.upper))
+
+    def kept(self, size: int) -> tuple[int, int]:
+        """The first rank that is kept, and how many are."""
+        if not size:
+            raise UnusableValue("values", "none", allowed="at least one, where their number is public")
+        cut = floor(self.trim * size)
+        return cut, size - 2 * cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmoothEqualPairs:
+    """How many pairs of rows have equal keys, with smooth noise: a count whose global sensitivity is unbounded.
+
+    Guarantee: what the noise states, for neighbours by adding or removing one row.
+    Proof: one row more with a key that m rows have makes m more pairs, and k steps can raise the largest m by k, no
+    more; so A(k) is the largest m plus k, and e^(-b k) (m + k) falls from k = 1 / b on.
+    Reference: Nissim, Raskhodnikova & Smith 2007, Definition 2.2, for a function that counts.
+    Textbook: S11.1, S3.6.
+    """
+
+    noise: SmoothNoise
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        _right_noise(self.noise)
+        if not isinstance(stated(self.neighbours), AddRemove):
+            raise NeighbourMismatch(equal_pairs=AddRemove(self.neighbours.protects), mechanism=self.neighbours)
+
+    def loss(self, *, sensitivity: SensitivityLike) -> Loss:
+        _one_step(sensitivity, 1)
+        return self.noise.loss
+
+    def release(self, keys: Iterable[Hashable], entropy: Entropy) -> int:
+        """The noisy number of pairs, at least 0."""
+        counts = Counter(keys)
+        largest, last = max(counts.values(), default=0), ceil(1 / self.noise.beta) + 2
+        bound = smooth_bound(lambda k: largest + k, beta=self.noise.beta, most=largest + last, last=last)
+        pairs = sum(count * (count - 1) // 2 for count in counts.values())
+        return max(0, pairs + self.noise.noise(bound, entropy))
+
+
+def _ready(mechanism: SmoothQuantile | SmoothTrimmedMean, noise: object, neighbours: Neighbours) -> None:
+    _right_noise(noise)
+    stated(neighbours)
+    lower, upper = grid(mechanism.lower, mechanism.upper)
+    object.__setattr__(mechanism, "lower", lower)
+    object.__setattr__(mechanism, "upper", upper)
+
+
+def _right_noise(noise: object) -> None:
+    if not isinstance(noise, SmoothCauchy | SmoothLaplace):
+        raise InvalidParameter("noise", type(noise), allowed="SmoothCauchy or SmoothLaplace")
+
+
+def _one_step(sensitivity: SensitivityLike, most: int) -> None:
+    changed = Sensitivity.of(sensitivity).need("l1", mechanism=_NAME)
+    if changed > most:
+        raise TheoremDoesNotApply(
+            _NAME, needs=f"at most {most} values to change", given=f"up to {changed}", instead="a bound on rows"
+        )

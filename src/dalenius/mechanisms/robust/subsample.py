@@ -1,0 +1,78 @@
+"""Subsample and aggregate: any function on blocks of the data, and a private value of what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dalenius.mechanisms.robust.aggregates import Aggregate
+from dalenius.mechanisms.robust.sandbox import Function, Sandbox
+from dalenius.mechanisms.robust.stability import one_step
+from dalenius.privacy.losses import Loss
+from dalenius.privacy.neighbours import Neighbours, Replace, stated
+from dalenius.privacy.numbers import of_kind, whole
+from dalenius.privacy.sensitivity import SensitivityLike
+from dalenius.randomness.entropy import Entropy
+from dalenius.randomness.exact import uniform_below
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsampleAggregate:
+    """Divide the units at random into `blocks` blocks, run a function on each in a sandbox, and aggregate privately.
+
+    What is released is a list of units: each entry is all that one unit has, a row or a list of rows. An entry goes to
+    a block that is drawn without looking at it: each on its own where units are added or removed, a shuffled deck cut
+    into equal parts where they are replaced. The function may be anything; it is not trusted to be private, to end, or
+    to give a number (see `Sandbox` for what it is trusted with).
+
+    Guarantee: what the aggregate states for one output that becomes another one.
+    Proof: fix how entries are divided; it does not depend on what they say. One entry more, less or replaced then
+    changes one block, so at most one output, to another one in the public range. Mixing over the divisions keeps
+    the guarantee.
+    Accuracy: that of the function on n / m rows, and of the aggregate on m numbers; there is no general bound.
+    Estimators whose outputs on parts of the data lie close together do well.
+    Reference: Nissim, Raskhodnikova & Smith 2007, Section 4; Mohan et al. 2012 (GUPT); Dwork & Roth 2014, Section 7.1.
+    Textbook: S11.2, S11.3.
+    """
+
+    function: Function
+    blocks: int
+    aggregate: Aggregate
+    sandbox: Sandbox
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "blocks", whole(2, blocks=self.blocks))
+        of_kind(Sandbox, sandbox=self.sandbox)
+        stated(self.neighbours)
+
+    def loss(self, *, sensitivity: SensitivityLike) -> Loss:
+        """The sensitivity is the number of entries that one step adds, removes or replaces: 1."""
+        one_step(sensitivity, mechanism="subsample and aggregate")
+        return self.aggregate.loss
+
+    def release(self, units: Sequence[Any], entropy: Entropy) -> Any:
+        """The private aggregate. It takes `seconds` of time, whatever the data are."""
+        outputs = self.sandbox.outputs(self.function, self.divided(units, entropy), self.aggregate.output)
+        return self.aggregate.release(outputs, entropy)
+
+    @property
+    def seconds(self) -> float:
+        """How long the function runs in all, on any data."""
+        return self.sandbox.total(self.blocks)
+
+    def divided(self, units: Sequence[Any], entropy: Entropy) -> list[list[Any]]:
+        """The blocks; entries keep their order inside of one."""
+        count = len(units)
+        if isinstance(self.neighbours, Replace):
+            places = [place % self.blocks for place in range(count)]
+            for last in range(count - 1, 0, -1):
+                other = entropy.below(last + 1)
+                places[last], places[other] = places[other], places[last]
+        else:
+            places = uniform_below(self.blocks, count, entropy=entropy).tolist()
+        blocks: list[list[Any]] = [[] for _ in range(self.blocks)]
+        for unit, place in zip(units, places, strict=True):
+            blocks[place].append(unit)
+        return blocks
