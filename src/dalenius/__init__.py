@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from dalenius.query.frames.aggregates import mode as mode
     from dalenius.query.frames.aggregates import quantile as quantile
     from dalenius.query.frames.aggregates import robust_median as robust_median
+    from dalenius.query.frames.aggregates import robust_quantile as robust_quantile
     from dalenius.query.frames.aggregates import stddev as stddev
     from dalenius.query.frames.aggregates import total as total
     from dalenius.query.frames.aggregates import variance as variance
@@ -159,6 +160,7 @@ __getattr__, __dir__ = names(
         "randomness": "randomness",
         "release": "release",
         "robust_median": "query.frames.aggregates",
+        "robust_quantile": "query.frames.aggregates",
         "stddev": "query.frames.aggregates",
         "system_entropy": "randomness.entropy",
         "total": "query.frames.aggregates",

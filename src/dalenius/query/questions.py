@@ -26,12 +26,12 @@ class Statistic:
     covariance, correlation                        of two columns, over rows where both are not NULL (divisor n - 1)
     quantile    the p-quantile (0 is the minimum, 1/2 the median, 1 the maximum)
     mode        the most frequent value            histogram   the count of every value, with public values
-    robust_median   the median, with noise that depends on the values
+    robust_quantile   the p-quantile, with noise that depends on the values
     """
 
     kind: Literal[
         "count", "present", "units", "distinct", "sum", "mean", "variance", "stddev", "covariance", "correlation",
-        "quantile", "mode", "histogram", "robust_median",
+        "quantile", "mode", "histogram", "robust_quantile",
     ]  # fmt: skip
     columns: tuple[str, ...] = ()
     p: Fraction | None = None

@@ -71,7 +71,8 @@ STATISTICS = {
     "MEDIAN(age)": Statistic("quantile", ("x.0",), Fraction(1, 2)),
     "QUANTILE(age, 0.9)": Statistic("quantile", ("x.0",), Fraction(9, 10)),
     "MODE(city)": Statistic("mode", ("x.0",)),
-    "ROBUST_MEDIAN(age)": Statistic("robust_median", ("x.0",)),
+    "ROBUST_MEDIAN(age)": Statistic("robust_quantile", ("x.0",), Fraction(1, 2)),
+    "ROBUST_QUANTILE(age, 0.9)": Statistic("robust_quantile", ("x.0",), Fraction(9, 10)),
     "HISTOGRAM(age)": Statistic("histogram", ("x.0",)),
 }
 

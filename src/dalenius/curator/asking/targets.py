@@ -62,7 +62,7 @@ def _kinds(question: Question) -> dict[str, str]:
     """The columns that show a statistic with an error, and which."""
     shown = {name: post.index for name, post in question.output.columns if isinstance(post, ValueOf)}
     kinds = {name: question.statistics[index].kind for name, index in shown.items()}
-    return {name: kind for name, kind in kinds.items() if kind not in ("mode", "robust_median")}
+    return {name: kind for name, kind in kinds.items() if kind not in ("mode", "robust_quantile")}
 
 
 def _limit(name: str, kind: str, target: Target, size: int | None) -> Fraction:

@@ -28,11 +28,13 @@ MOST_KEYS = 1_000_000
 _KINDS = {
     "sum": "sum", "avg": "mean", "variance": "variance", "stddev": "stddev", "covar": "covariance",
     "corr": "correlation", "min": "quantile", "max": "quantile", "median": "quantile", "quantile": "quantile",
-    "mode": "mode", "histogram": "histogram", "robust_median": "robust_median",
+    "mode": "mode", "histogram": "histogram", "robust_median": "robust_quantile",
+    "robust_quantile": "robust_quantile",
 }  # fmt: skip
-_ARGUMENTS = {"covar": 2, "corr": 2, "quantile": 2}
-_TARGETS = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1)}
-_ORDERED = ("quantile", "robust_median")
+_ARGUMENTS = {"covar": 2, "corr": 2, "quantile": 2, "robust_quantile": 2}
+_TARGETS = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1), "robust_median": Fraction(1, 2)}
+_ORDERED = ("quantile", "robust_quantile")
+"""Kinds that need an order; as functions they name the quantile that they want."""
 _STAND_IN = Number(True, -1000, 1000)
 
 
@@ -117,8 +119,8 @@ class Outputs:
                 rule=f"{term.function.upper()} takes {wanted} argument{'s' * (wanted > 1)} and no DISTINCT",
                 instead="See the page on functions.",
             )
-        p = _probability(term) if term.function == "quantile" else _TARGETS.get(term.function)
-        terms = term.arguments[:1] if term.function == "quantile" else term.arguments
+        p = _probability(term) if term.function in _ORDERED else _TARGETS.get(term.function)
+        terms = term.arguments[:1] if term.function in _ORDERED else term.arguments
         found = [expression(argument, self.scope) for argument in terms]
         for each in found:
             _require_kind(term, each.domain)
@@ -146,7 +148,7 @@ def _stand_in(term: Apply, domain: Domain) -> Domain | None:
     """A domain of the kind that the noisy statistic has."""
     if term.function == "histogram":
         return None
-    if _KINDS[term.function] in ("quantile", "mode", "robust_median"):
+    if _KINDS[term.function] in ("quantile", "mode", "robust_quantile"):
         return domain.or_null()
     if term.function == "sum":
         return _STAND_IN
@@ -154,7 +156,7 @@ def _stand_in(term: Apply, domain: Domain) -> Domain | None:
 
 
 def _probability(term: Apply) -> Fraction:
-    """The p of QUANTILE(x, p): a constant from 0 to 1."""
+    """The p of QUANTILE(x, p) or ROBUST_QUANTILE(x, p): a constant from 0 to 1."""
     given = term.arguments[1]
     try:
         p = exact(p=given.value) if isinstance(given, Constant) else None
@@ -162,7 +164,9 @@ def _probability(term: Apply) -> Fraction:
         p = None
     if p is None or isinstance(getattr(given, "value", None), bool) or not 0 <= p <= 1:
         raise QueryRefused(
-            text(term), rule="the second argument is a constant from 0 to 1", instead="Write QUANTILE(x, 0.9)."
+            text(term),
+            rule="the second argument is a constant from 0 to 1",
+            instead=f"Write {term.function.upper()}(x, 0.9).",
         )
     return p
 

@@ -88,7 +88,7 @@ def estimate(
 
     `inputs` by kind, where sums are of columns less their midpoint (lower + upper) // 2, in steps, except for `sum`:
     counts (n); sum (s); mean (n, s); variance and stddev (n, s, ss); covariance (n, sx, sy, sxy);
-    correlation (n, sx, sy, sxx, syy, sxy); quantile, mode, robust_median, histogram: one input of that name.
+    correlation (n, sx, sy, sxx, syy, sxy); quantile, mode, robust_quantile, histogram: one input of that name.
     Guarantee: the bar holds the statistic of the bounded rows with probability at least `level`: exactly for counts
     and sums, up to the accuracy of `spreads.spread` for means, and in simulation for the others. Nothing is said
     (None) of a mean where the noisy count is below 1, and of the others where it is below 2.
@@ -99,7 +99,7 @@ def estimate(
         return _numbers(cast(NoisyNumbers, inputs[0]), step(domains[0]), level)
     if statistic.kind == "quantile":
         return _quantiles(cast(NoisyQuantiles, inputs[0]), domains[0])
-    if statistic.kind in ("mode", "robust_median"):
+    if statistic.kind in ("mode", "robust_quantile"):
         codes = cast(NoisyChoices, inputs[0]).codes
         return Estimates([domains[0].shown(code) for code in codes], [None] * len(codes))
     if statistic.kind == "histogram":

@@ -79,7 +79,7 @@ def expected(
         return _rank_error(not_negative(ranks=ranks), level)
     if kind == "mean":
         return _mean_error(laws, domains[0], level, mean)
-    if kind in ("mode", "quantile", "robust_median"):
+    if kind in ("mode", "quantile", "robust_quantile"):
         return ExpectedError("no figure", level, fixed=float("nan"))
     curve = partial(_typical, kind, laws, domains, level)
     return ExpectedError(lambda: f"about ± {figure(curve(_MANY) * _MANY)} / n, for large n", level, curve=curve)

@@ -68,6 +68,11 @@ def robust_median(column: str | Formula) -> Formula:
     return _of("robust_median", column)
 
 
+def robust_quantile(column: str | Formula, p: Number) -> Formula:
+    """Another quantile than the median, as `robust_median`."""
+    return Formula(Apply("robust_quantile", (named(column).term, Constant(exact(p=p)))))
+
+
 def quantile(column: str | Formula, p: Number) -> Formula:
     """The value that a part `p` of the rows does not exceed."""
     return Formula(Apply("quantile", (named(column).term, Constant(exact(p=p)))))

@@ -52,6 +52,7 @@ AGGREGATES = frozenset(
         "mode",
         "histogram",
         "robust_median",
+        "robust_quantile",
     }
 )
 

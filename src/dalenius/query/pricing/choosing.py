@@ -41,7 +41,7 @@ from dalenius.query.pricing.measurements import (
     Numbers,
     Program,
     Quantiles,
-    RobustMedian,
+    RobustQuantile,
     TopKeys,
 )
 
@@ -200,18 +200,19 @@ def _(part: Mode, program: Program, offers: list[Amount], level: Fraction) -> Gr
 
 
 @mechanism_for.register
-def _(part: RobustMedian, program: Program, offers: list[Amount], level: Fraction) -> GroupedQuantile:
+def _(part: RobustQuantile, program: Program, offers: list[Amount], level: Fraction) -> GroupedQuantile:
     assert part.groups is not None
     steps = part.groups * program.neighbours.add_remove_steps
     each = least_affordable(offers, lambda size: repeated(PureDP(size), steps))
-    median = SmoothQuantile(
+    quantile = SmoothQuantile(
         lower=part.domain.lower,
         upper=part.domain.upper,
         noise=SmoothCauchy.calibrated(epsilon=rounded_down(each)),
         neighbours=AddRemove(program.neighbours.protects),
+        p=part.p,
         rows=part.rows,
     )
-    return GroupedQuantile(quantile=median, groups=part.groups, neighbours=program.neighbours)
+    return GroupedQuantile(quantile=quantile, groups=part.groups, neighbours=program.neighbours)
 
 
 def _event(offers: Sequence[Amount]) -> Fraction:

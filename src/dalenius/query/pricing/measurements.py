@@ -71,10 +71,11 @@ class Mode(Measurement):
 
 
 @dataclass(frozen=True)
-class RobustMedian(Measurement):
-    """The median of a column with a public grid, with noise that depends on the values, for each key."""
+class RobustQuantile(Measurement):
+    """A quantile of a column with a public grid, with noise that depends on the values, for each key."""
 
     domain: Ranged
+    p: Fraction
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ class _Lowering:
             return Recipe((self._sum(f"sum of {self._told(names[0])}", names[0], self._column(names[0])),))
         if kind == "quantile":
             return self._quantile(statistic)
-        if kind in ("mode", "histogram", "robust_median"):
+        if kind in ("mode", "histogram", "robust_quantile"):
             return Recipe((self._values(statistic),))
         return Recipe(tuple(self._moments(statistic)))
 
@@ -311,9 +312,8 @@ class _Lowering:
 
     def _quantile(self, statistic: Statistic) -> Recipe:
         (name,) = statistic.columns
-        targets = tuple(
-            sorted({each.p for each in self.question.statistics if each.columns == (name,) and each.p is not None})
-        )
+        alike = [each for each in self.question.statistics if (each.kind, each.columns) == ("quantile", (name,))]
+        targets = tuple(sorted({each.p for each in alike if each.p is not None}))
         domain, rows = self._domain(name), self.question.most.rows
         assert isinstance(domain, Ranged)
         assert statistic.p is not None
@@ -328,9 +328,11 @@ class _Lowering:
         source = self._pass(Values(self._bound({name: self._column(name)}, self._groups), name))
         change = listed_change(self._neighbours, groups=self._groups, rows=rows)
         domain, title = self._domain(name), self._named(statistic)
-        if statistic.kind == "robust_median":
+        if statistic.kind == "robust_quantile":
             assert isinstance(domain, Ranged)
-            return self._measured(RobustMedian(title, source, 0, change, self._groups, rows, domain))
+            assert statistic.p is not None
+            title = f"quantile {statistic.p} of {self._told(name)}, with noise that fits the values"
+            return self._measured(RobustQuantile(title, source, 0, change, self._groups, rows, domain, statistic.p))
         kind = Mode if statistic.kind == "mode" else Counts
         return self._measured(kind(title, source, 0, change, self._groups, rows, domain))
 

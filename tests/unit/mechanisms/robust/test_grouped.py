@@ -59,12 +59,24 @@ def test_sql_and_frames_ask_for_it() -> None:
     with clinic() as db:
         assert db.table("visits").agg(m=dl.robust_median("cost")).run(epsilon=1).names == ("m",)
         assert db.sql("SELECT ROBUST_MEDIAN(day) AS d FROM visits").run(epsilon=1).names == ("d",)
+        assert db.table("visits").agg(m=dl.robust_quantile("cost", "0.9")).run(epsilon=1).names == ("m",)
+
+
+def test_each_quantile_of_a_column_is_its_own_and_they_share_the_price() -> None:
+    text = "SELECT ROBUST_QUANTILE(age, 0.1) AS low, ROBUST_QUANTILE(age, 0.9) AS high, MEDIAN(age) AS m FROM visits"
+    with clinic(dl.Budget(epsilon=600, delta="1e-9"), data=visits(patients=3000, each=1)) as db:
+        answer = db.sql(text).run(epsilon=500)
+        assert answer["low"][0] < answer["m"][0] < answer["high"][0]
+        kinds = [step.mechanism.split()[0] for step in answer.card.steps]
+        assert kinds == ["GroupedQuantile", "GroupedQuantile", "PrivateQuantiles"]
 
 
 def test_what_has_no_order_or_no_figure_is_refused_before_it_is_paid_for() -> None:
     with clinic() as db:
         with pytest.raises(QueryRefused, match="numbers, dates or moments"):
             db.sql("SELECT ROBUST_MEDIAN(city) AS m FROM visits")
+        with pytest.raises(QueryRefused, match="from 0 to 1"):
+            db.sql("SELECT ROBUST_QUANTILE(age, 2) AS m FROM visits")
         with pytest.raises(InvalidParameter):
             db.sql("SELECT ROBUST_MEDIAN(age) AS m FROM visits").run(error="± 5")
         assert db.spent()["patients"].share == 0
