@@ -11,6 +11,7 @@ from dalenius.curator.door import Payable
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.numbers import Number
+from dalenius.query.questions import Question
 
 RELATIONS = {"add_remove": AddRemove("row"), "replace": Replace("row")}
 
@@ -26,10 +27,8 @@ class Guarantee:
     @classmethod
     def of_answer(cls, answer: Answer, bought: Payable) -> Guarantee:
         """What was bought of a population's budget."""
-        tables = bought.question.relation.tables
-        hidden = next(table.protection.neighbours for table in tables if table.protection)
         note = f"charged: {answer.charge}; receipt {answer.receipt}"
-        return cls(str(bought.loss), str(hidden), note)
+        return cls(str(bought.loss), str(hidden_in(bought.question)), note)
 
     def __str__(self) -> str:
         return f"{self.loss}, hiding what comes from {self.neighbours}" + (f"; {self.note}" if self.note else "")
@@ -40,6 +39,11 @@ def relation(name: str) -> Neighbours:
     if name not in RELATIONS:
         raise InvalidParameter("neighbours", name, allowed="'add_remove' or 'replace'")
     return RELATIONS[name]
+
+
+def hidden_in(question: Question) -> Neighbours:
+    """The neighbours of the private table that a question is about."""
+    return next(table.protection.neighbours for table in question.relation.tables if table.protection)
 
 
 def budget_of(epsilon: Number | None, delta: Number | None, budget: Budget | None) -> Budget:

@@ -15,6 +15,8 @@ from dalenius.learn.rows import ONE
 Bounds: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 """The least and the largest value, for all columns or one for each."""
 Floats: TypeAlias = NDArray[np.float64]
+LARGEST = 1e150
+"""No bound is larger in size and no range narrower than one over it, so that squares of both are floats too."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,10 @@ class Scale:
             lower, upper = (np.broadcast_to(end, (width,)).copy() for end in ends)
         except (TypeError, ValueError):
             raise InvalidParameter(what, bounds, allowed=f"(lower, upper), numbers or {width} of them each") from None
-        if not (np.isfinite(lower).all() and np.isfinite(upper).all() and (lower < upper).all()):
-            raise InvalidParameter(what, bounds, allowed="finite, each lower bound below its upper bound")
+        sizes = np.abs([lower, upper])
+        if not ((sizes <= LARGEST).all() and (lower < upper).all() and (upper - lower >= 1 / LARGEST).all()):
+            allowed = f"each lower bound below its upper bound, and none larger than {LARGEST:g} in size"
+            raise InvalidParameter(what, bounds, allowed=allowed)
         return cls(lower, upper)
 
     @property

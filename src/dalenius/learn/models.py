@@ -19,13 +19,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dalenius.curator.asking.asking import Cost
 from dalenius.curator.asking.prices import Offer
+from dalenius.errors import InvalidParameter
 from dalenius.lazy import higher
-from dalenius.learn.budgets import Guarantee, allowance_of, budget_of, relation
+from dalenius.learn.budgets import Guarantee, allowance_of, budget_of, hidden_in, relation
 from dalenius.learn.cards import ModelCard, card
 from dalenius.learn.encoding import Scale, norm_squared
+from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.rows import ONE, Entries, Integers, Rows, entries_of, sealed
 from dalenius.learn.tables import Encoder, Training, as_answer, carried, from_answer
 from dalenius.mechanisms.purse import Purse
+from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.numbers import Number
 from dalenius.query.frames.frames import Frame
 from dalenius.randomness.entropy import Entropy, fresh_entropy
@@ -71,9 +74,10 @@ class PrivateModel(BaseEstimator, ABC):
         """Learn from rows, and lose no more than the budget.
 
         `X` and `y` are arrays, or `X` is rows of a private table and `y` the name of the column to learn. A fit on a
-        private table is charged to its population: what `epsilon` buys, or a `share` of its budget. `columns` are the
-        features, all that have declared values if none are named; `bins` says how finely numbers are read; `key` and
-        `fresh` are as for questions. `progress` is told the percent of the work that is done.
+        private table is charged to its population: what `epsilon`, or that of `budget`, buys, or a `share` of what the
+        population has; its delta is its own. `columns` are the features, all that have declared values if none are
+        named; `bins` says how finely numbers are read; `key` and `fresh` are as for questions. `progress` is told the
+        percent of the work that is done.
         """
         if isinstance(X, Frame):
             return self._bought(X, y, columns, bins or {}, share, key, fresh, progress)
@@ -86,7 +90,9 @@ class PrivateModel(BaseEstimator, ABC):
     def _fitted(self, X: Any, y: Any, purse: Purse, entropy: Entropy, tick: Tick | None = None) -> Self:  # noqa: N803
         """Learn from arrays, at the expense of a purse."""
         self.__dict__.pop("encoder_", None)  # of an earlier fit on a table
-        rows = self._rows(*self._checked(X, y))
+        features, target = self._checked(X, y)
+        self._require(pure=purse.pure, most=1, neighbours=relation(self.neighbours))
+        rows = self._rows(features, target)
         self.guarantee_ = Guarantee(str(purse.allowance.left), str(rows.neighbours))
         return self._made(self._learn(rows, purse, entropy, tick))
 
@@ -123,9 +129,12 @@ class PrivateModel(BaseEstimator, ABC):
         self.encoder_ = Encoder(carrier.axes[:-1] if target else carrier.axes)
         self.n_features_in_ = len(self.encoder_.names)
         self._scale = Scale.declared((-1, 1), self.n_features_in_)
-        charge = charged(carrier, Offer(None if share is not None else self.epsilon, share))
-        meaning = self._meaning(target)
-        return carrier, Training(carrier.question, self.encoder_, target, meaning, self, charge, progress)
+        epsilon = self.epsilon if self.budget is None else budget_of(None, None, self.budget).epsilon
+        charge = charged(carrier, Offer(None if share is not None else epsilon, share))
+        meaning, question = self._meaning(target), carrier.question
+        pure = all(amount.order is None for amount in charge.values())
+        self._require(pure=pure, most=question.most.rows, neighbours=hidden_in(question))
+        return carrier, Training(question, self.encoder_, target, meaning, self, charge, progress)
 
     def _made(self, learnt: Learnt) -> Self:
         self.learnt_ = {name: np.asarray(array) for name, array in learnt.items()}
@@ -141,7 +150,12 @@ class PrivateModel(BaseEstimator, ABC):
 
     def _meaning(self, target: Axis | None) -> Integers | None:
         """What each place of the target's column stands for, as a whole number; the last one, NULL, is left out."""
+        if target is not None:
+            raise InvalidParameter("y", target.name, allowed=f"left out: {type(self).__name__} learns no column")
         return None
+
+    def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
+        """Refuse settings with which nothing can be learnt, by public facts alone, before anything is charged."""
 
     def cost(self, X: Frame | None = None, y: str | None = None, **how: Any) -> Cost | Guarantee:  # noqa: N803
         """What a fit would cost; nothing is read or spent.
@@ -183,8 +197,12 @@ class PrivateModel(BaseEstimator, ABC):
         features = validate_data(self, X, dtype=np.float64)
         return features, np.zeros(len(features), dtype=np.int64)
 
+    def _sums(self, columns: Columns) -> Sequence[Sum] | None:
+        """For an estimator that needs sums over rows alone, one of every form that it asks of an engine."""
+        return None
+
     @abstractmethod
-    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _learn(self, rows: Any, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
         """Measure, at the expense of the purse. Everything else is made of what this gives, and of public facts."""
 
     @abstractmethod

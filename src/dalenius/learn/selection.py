@@ -22,6 +22,7 @@ from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.numbers import inside_unit
 from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.query.frames.frames import Frame
 from dalenius.randomness.entropy import Entropy, fresh_entropy
 
 MOST = 100
@@ -42,8 +43,10 @@ class PrivateGridSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __init__(self, estimator: PrivateClassifier, grid: Mapping[str, Sequence[Any]], *, choosing: Any = 0.2) -> None:
         self.estimator, self.grid, self.choosing = estimator, grid, choosing
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803
+    def fit(self, X: ArrayLike | Frame, y: ArrayLike | str) -> Self:  # noqa: N803
         """Fit all candidates, and choose one."""
+        if isinstance(X, Frame):
+            raise InvalidParameter("X", "a private table", allowed="arrays: choices are made among those")
         settings, last = self._settings(), inside_unit(choosing=self.choosing)
         base = self.estimator
         if not isinstance(base, PrivateClassifier) or type(base)._labels is PrivateClassifier._labels:
@@ -61,6 +64,7 @@ class PrivateGridSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.best_params_, self.best_estimator_ = settings[self.best_index_], models[self.best_index_]
         self.classes_, self.n_features_in_ = self.best_estimator_.classes_, self.best_estimator_.n_features_in_
         self.guarantee_ = Guarantee(str(budget), str(hidden), f"{len(models)} candidates and the choice among them")
+        self.best_estimator_.guarantee_ = self.guarantee_  # all candidates were paid for to know which is best
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803

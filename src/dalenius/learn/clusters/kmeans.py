@@ -15,8 +15,8 @@ from dalenius.learn.clusters.plans import Lloyd, Seeded
 from dalenius.learn.models import Learnt, PrivateModel, Tick
 from dalenius.learn.rows import ONE, Rows
 from dalenius.mechanisms.purse import Purse
+from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
-from dalenius.release.axes import Axis
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateModel):
@@ -48,9 +48,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         self.epsilon, self.delta, self.budget = epsilon, delta, budget
         self.bounds, self.neighbours = bounds, neighbours
 
-    def _meaning(self, target: Axis | None) -> None:
-        if target is not None:
-            raise InvalidParameter("y", target.name, allowed="left out: clusters have no target")
+    def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
         self._settings()
 
     def _settings(self) -> tuple[int, Seeded | Lloyd]:

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.learn.exact_sums import product
 from dalenius.learn.labels import PrivateClassifier
 from dalenius.learn.linear.gradient import on_grid
-from dalenius.learn.linear.methods import learnt_weights, method_of
+from dalenius.learn.linear.methods import learnt_weights, method_of, require
 from dalenius.learn.models import Learnt, Tick
 from dalenius.learn.rows import ONE, Entries, Integers, Rows
 from dalenius.learn.slopes import HEAVIEST, WEIGHT, Slope
 from dalenius.mechanisms.purse import Purse
+from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
 
 
@@ -47,6 +48,10 @@ class LinearClassifier(PrivateClassifier):
         self.epsilon, self.delta, self.budget = epsilon, delta, budget
         self.bounds, self.norm, self.classes, self.neighbours = bounds, norm, classes, neighbours
         self.method, self.batch = method, batch
+
+    def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
+        width = self.n_features_in_ + self._intercept
+        require(self.method, self.batch, pure=pure, width=width, most=most, neighbours=neighbours)
 
     def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
         scores = 1 if len(self.classes_) == 2 else len(self.classes_)

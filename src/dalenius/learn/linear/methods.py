@@ -16,6 +16,7 @@ from dalenius.learn.rows import Rows
 from dalenius.learn.slopes import Slope
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.purse import Purse
+from dalenius.privacy.neighbours import AddRemove, Neighbours
 from dalenius.randomness.entropy import Entropy
 
 METHODS = ("objective", "output", "gradient")
@@ -35,6 +36,19 @@ def method_of(name: str, *, pure: bool, width: int) -> str:
     return name
 
 
+def require(name: str, batch: float | None, *, pure: bool, width: int, most: int, neighbours: Neighbours) -> None:
+    """Refuse a method, and batches, that no rows can be learnt by; by public facts, before anything is charged."""
+    method = method_of(name, pure=pure, width=width)
+    if batch is None:
+        return
+    if method != "gradient":
+        raise InvalidParameter("batch", batch, allowed="None, or a share of the rows with method='gradient'")
+    batches.rate_of(batch)
+    if pure or most > 1 or not isinstance(neighbours, AddRemove):
+        allowed = "None, unless there is a delta and neighbours differ by one row, added or removed"
+        raise InvalidParameter("batch", batch, allowed=allowed)
+
+
 def learnt_weights(
     method: str,
     rows: Rows,
@@ -47,8 +61,6 @@ def learnt_weights(
 ) -> Weights:
     """Weights of a score for each of the labels 1, 2, ... against all others; for more than one score, the labels
     0, 1, ... against all others."""
-    if batch is not None and method != "gradient":
-        raise InvalidParameter("batch", batch, allowed="None, or a share of the rows with method='gradient'")
     if batch is not None:
         return batches.descended(rows, labels, slope, Descent(), batch, purse, entropy, tick)
     if method == "gradient":

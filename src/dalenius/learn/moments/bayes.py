@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.encoding import Scale
+from dalenius.learn.engine_rows import TARGET, Columns, Grouped, PerFeature, Sum
 from dalenius.learn.labels import PrivateClassifier
 from dalenius.learn.models import Learnt, Tick
 from dalenius.learn.moments.sums import largest_l1, parts, released
-from dalenius.learn.rows import ONE, Entries, Integers, Rows, entries_of
+from dalenius.learn.rows import ONE, Entries, Integers, Summable, entries_of
 from dalenius.learn.tables import Training
 from dalenius.mechanisms.purse import Purse
+from dalenius.privacy.neighbours import Neighbours
 from dalenius.query.types import Ranged
 from dalenius.randomness.entropy import Entropy
 from dalenius.release.carrier import Carrier
@@ -78,18 +81,16 @@ class GaussianNB(NaiveBayes):
         self.epsilon, self.delta, self.budget = epsilon, delta, budget
         self.bounds, self.norm, self.classes, self.neighbours = bounds, norm, classes, neighbours
 
-    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _sums(self, columns: Columns) -> Sequence[Sum]:
+        return [ClassSums(len(self.classes_)), ClassSums(len(self.classes_), 2)]
+
+    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
         classes, squared = len(self.classes_), rows.norm_squared
         paid = parts(purse, {"count": Fraction(1, 10), "sums": Fraction(9, 20), "squares": Fraction(9, 20)})
-        counts = rows.summed(lambda entries: by_class(entries, _ones(entries), classes), l2_squared=1, l1=1)
-        totals = rows.summed(
-            lambda entries: by_class(entries, entries.features, classes), l2_squared=squared, l1=largest_l1(rows)
-        )
-        spreads = rows.summed(
-            lambda entries: by_class(entries, entries.features.astype(np.int64) ** 2, classes),
-            l2_squared=ONE**2 * squared,
-            l1=squared,
-        )
+        rows.ready(ClassSums(classes), ClassSums(classes, 2))
+        counts = rows.summed(ClassCounts(classes), l2_squared=1, l1=1)
+        totals = rows.summed(ClassSums(classes), l2_squared=squared, l1=largest_l1(rows))
+        spreads = rows.summed(ClassSums(classes, 2), l2_squared=ONE**2 * squared, l1=squared)
         spread = released(spreads, ONE**2, purse, paid["squares"], entropy)
         return {
             "counts": released(counts, 1, purse, paid["count"], entropy).value[:, 0],
@@ -118,12 +119,16 @@ class _Indicators(NaiveBayes):
 
     alpha: float
 
-    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _sums(self, columns: Columns) -> Sequence[Sum]:
+        return [ClassSums(len(self.classes_), 0)]
+
+    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
         """A row adds 1 for its class, and 1 for each of its features that is ONE: at most norm / ONE^2 of them."""
         classes, most = len(self.classes_), rows.norm_squared // ONE**2
-        counts = rows.summed(lambda entries: by_class(entries, _ones(entries), classes), l2_squared=1, l1=1)
+        rows.ready(ClassSums(classes, 0))
+        counts = rows.summed(ClassCounts(classes), l2_squared=1, l1=1)
         paid = parts(purse, {"count": Fraction(1, 5), "on": Fraction(4, 5)})
-        on = rows.summed(lambda entries: by_class(entries, entries.features == ONE, classes), l2_squared=most, l1=most)
+        on = rows.summed(ClassSums(classes, 0), l2_squared=most, l1=most)
         return {
             "counts": released(counts, 1, purse, paid["count"], entropy).value[:, 0],
             "on": released(on, 1, purse, paid["on"], entropy).value,
@@ -135,6 +140,9 @@ class _Indicators(NaiveBayes):
         if numbers:
             raise InvalidParameter("columns", numbers[0], allowed="columns of listed texts or truth values")
         return carrier, training
+
+    def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
+        _ = self._smoothing
 
     @property
     def _smoothing(self) -> float:
@@ -237,14 +245,47 @@ class CategoricalNB(_Indicators):
         return np.asarray(on @ np.hstack(self.feature_log_prob_).T)
 
 
-def by_class(entries: Entries, values: NDArray[Any], classes: int) -> Integers:
-    """What the rows of each class add up to; a row of no class adds nothing."""
+@dataclass(frozen=True)
+class ClassCounts:
+    """How many rows each class has; a row of no class adds nothing."""
+
+    classes: int
+
+    def __call__(self, entries: Entries) -> Integers:
+        return _by_class(entries, np.ones((len(entries), 1), dtype=np.int64), self.classes)
+
+    def asked(self, columns: Columns) -> list[Grouped]:
+        return [Grouped(columns.relation, (TARGET,))]
+
+    def put(self, columns: Columns, found: Sequence[Integers]) -> Integers:
+        return found[0][: self.classes]
+
+
+@dataclass(frozen=True)
+class ClassSums:
+    """What the features of each class add up to (`power` 1), or their squares (2), or those that are ONE, counted (0).
+    A row of no class adds nothing."""
+
+    classes: int
+    power: int = 1
+
+    def __call__(self, entries: Entries) -> Integers:
+        features = entries.features.astype(np.int64)
+        return _by_class(entries, features**self.power if self.power else features == ONE, self.classes)
+
+    def asked(self, columns: Columns) -> list[Grouped]:
+        return self._sums(columns).asked(columns)
+
+    def put(self, columns: Columns, found: Sequence[Integers]) -> Integers:
+        return self._sums(columns).put(columns, found)[: self.classes, :-1]
+
+    def _sums(self, columns: Columns) -> PerFeature:
+        return PerFeature(columns.relation, by=(TARGET,), power=self.power)
+
+
+def _by_class(entries: Entries, values: NDArray[Any], classes: int) -> Integers:
     weighted = values.astype(np.int64) * entries.counts[:, None]
     return np.stack([weighted[entries.target == label].sum(axis=0) for label in range(classes)])
-
-
-def _ones(entries: Entries) -> Integers:
-    return np.ones((len(entries), 1), dtype=np.int64)
 
 
 def _indicators(features: Floats, sizes: Sequence[int]) -> Floats:

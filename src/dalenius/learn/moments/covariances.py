@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,12 +12,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dalenius.errors import InvalidParameter
+from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.models import Learnt, PrivateModel, Tick
 from dalenius.learn.moments.averages import BAR
-from dalenius.learn.moments.sums import parts, products, released, square, sums
+from dalenius.learn.moments.sums import Products, Sums, parts, products, released, square, sums
 from dalenius.learn.moments.units import units
-from dalenius.learn.rows import ONE, Entries, Integers, Rows
+from dalenius.learn.rows import ONE, Summable
 from dalenius.mechanisms.purse import Purse
+from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
 
 Floats = NDArray[np.float64]
@@ -26,7 +29,11 @@ _SHARES = {"count": Fraction(1, 50), "sums": Fraction(4, 25), "products": Fracti
 class _Spread(PrivateModel):
     """The count, the sums and the sums of products of features, released with noise."""
 
-    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _sums(self, columns: Columns) -> Sequence[Sum]:
+        return [Sums(), Products()]
+
+    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+        rows.ready(Sums(), Products())
         paid = parts(purse, _SHARES)
         count = released(rows.count(), 1, purse, paid["count"], entropy)
         total = released(sums(rows), ONE, purse, paid["sums"], entropy)
@@ -96,9 +103,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Spread):
         self.epsilon, self.delta, self.budget = epsilon, delta, budget
         self.bounds, self.norm, self.neighbours = bounds, norm, neighbours
 
-    def _entries(self, features: Floats, target: Integers) -> Entries:
-        self._number(features.shape[1])
-        return super()._entries(features, target)
+    def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
+        self._number(self.n_features_in_)
 
     def _number(self, width: int) -> int:
         wanted = width if self.n_components is None else self.n_components

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,13 +11,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InvalidParameter
+from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.models import Learnt, Tick
-from dalenius.learn.moments.residuals import unexplained
+from dalenius.learn.moments.residuals import Unexplained, unexplained
 from dalenius.learn.moments.solving import Equations
-from dalenius.learn.moments.sums import crossed, parts, products, released, sums, targets
+from dalenius.learn.moments.sums import (
+    Crossed,
+    Products,
+    Sums,
+    Targets,
+    crossed,
+    parts,
+    products,
+    released,
+    sums,
+    targets,
+)
 from dalenius.learn.moments.targets import PrivateRegressor
-from dalenius.learn.rows import ONE, Rows
+from dalenius.learn.rows import ONE, Summable
 from dalenius.mechanisms.purse import Purse
+from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
 
 _SHARES = {
@@ -26,6 +40,7 @@ _SHARES = {
     "crossed": Fraction(20, 100),
     "targets": Fraction(5, 100),
 }
+_EQUATIONS: tuple[Sum, ...] = (Sums(), Products(), Crossed(), Targets())
 
 
 @dataclass(frozen=True)
@@ -61,7 +76,10 @@ class SumsRegression(PrivateRegressor):
         """What is added to the diagonal, for features as they are scaled."""
         return np.zeros(self.n_features_in_)
 
-    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _sums(self, columns: Columns) -> Sequence[Sum]:
+        return [*_EQUATIONS, Unexplained.of(np.full(columns.width + 1, np.inf))]
+
+    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
         plan = _LAPLACE if purse.pure else _GAUSSIAN
         equations = self._measured(rows, purse, plan.equations, entropy)
         inverse, weights = equations.inverse(), equations.guess()
@@ -75,7 +93,8 @@ class SumsRegression(PrivateRegressor):
                 tick(100 * (turn + 1) / plan.rounds)
         return {"weights": total / plan.kept}
 
-    def _measured(self, rows: Rows, purse: Purse, whole: Fraction, entropy: Entropy) -> Equations:
+    def _measured(self, rows: Summable, purse: Purse, whole: Fraction, entropy: Entropy) -> Equations:
+        rows.ready(*_EQUATIONS)
         paid = parts(purse, {name: share * whole for name, share in _SHARES.items()})
         return Equations(
             count=released(rows.count(), 1, purse, paid["count"], entropy),
@@ -135,7 +154,9 @@ class Ridge(SumsRegression):
         self.epsilon, self.delta, self.budget = epsilon, delta, budget
         self.bounds, self.target_bounds, self.norm, self.neighbours = bounds, target_bounds, norm, neighbours
 
-    def _penalties(self) -> NDArray[np.float64]:
+    def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
         if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float) or not 0 <= self.alpha < np.inf:
             raise InvalidParameter("alpha", self.alpha, allowed="a number of 0 or more")
+
+    def _penalties(self) -> NDArray[np.float64]:
         return np.asarray(self.alpha / self._scale.size**2)
