@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
@@ -21,10 +21,9 @@ from dalenius.curator.log import OwnerLog
 from dalenius.curator.requests import question_name, request_name
 from dalenius.engines.engine import Engine
 from dalenius.errors import NeighbourMismatch, WorkStopped
-from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours
-from dalenius.query.cells import Cells
+from dalenius.query.cells import Look
 from dalenius.query.plan.passes import Pass
 from dalenius.query.questions import Question
 from dalenius.randomness.entropy import Entropy, fresh_entropy
@@ -51,7 +50,8 @@ class Payable(Protocol):
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """What the engine runs."""
+        """What the engine runs; where later passes depend on what is released before, one of every form. Whatever
+        cannot be spelled is refused before anything is charged."""
 
     @property
     def loss(self) -> Loss:
@@ -61,8 +61,9 @@ class Payable(Protocol):
     def steps(self) -> tuple[Any, ...]:
         """What is measured and how, as far as that is known before."""
 
-    def run(self, results: Sequence[Exact[Cells]], allowance: Allowance, entropy: Entropy, /) -> Any:
-        """What is released, at the expense of the allowance."""
+    def run(self, look: Look, allowance: Allowance, entropy: Entropy, /) -> Any:
+        """What is released, at the expense of the allowance. Which pass is run next may depend on what was released
+        before, and on nothing else of the data."""
 
 
 Keeping: TypeAlias = Callable[[Receipt], AbstractContextManager[Payable]]
@@ -237,8 +238,9 @@ def measured(
 ) -> Any:
     """Run the passes, and measure everything at the expense of `paid`, before the deadline."""
     ends = deadline or Deadline.after(MOST_SECONDS)
-    exact = [engine.run(step, seconds=ends.left(), tick=tick) for step in priced.passes]
-    released = priced.run(exact, paid, TimedEntropy(fresh_entropy(), ends))
+    released = priced.run(
+        lambda step: engine.run(step, seconds=ends.left(), tick=tick), paid, TimedEntropy(fresh_entropy(), ends)
+    )
     ends.left()
     return released
 

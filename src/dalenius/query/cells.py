@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from dalenius.privacy.exact import Exact
+from dalenius.query.plan.passes import Pass
 
 
 @dataclass(frozen=True)
@@ -20,3 +24,7 @@ class Cells:
 
     keys: tuple[pa.Array, ...]
     totals: tuple[NDArray[Any], ...]
+
+
+Look: TypeAlias = Callable[[Pass], Exact[Cells]]
+"""Runs one pass over the data, and gives what it found, sealed."""

@@ -53,17 +53,22 @@ class Priced:
     passes: tuple[str, ...] = ("pass 1", "pass 2")
     draws: Fraction = Fraction(1, 100)
     words: int = 1
+    later: tuple[str, ...] = ()
 
     @property
     def terms(self) -> tuple[object, ...]:
         return self.steps, self.level
 
-    def run(self, results: list[str], allowance: Any, entropy: Any) -> int:
+    def run(self, look: Any, allowance: Any, entropy: Any) -> int:
+        for step in self.passes:
+            look(step)
         allowance.draw(PureDP(self.draws))
         self.events.append(f"measured with {type(allowance).__name__}")
         word = 0
         for _ in range(self.words):
             word = entropy.word()
+        for step in self.later:
+            look(step)
         return word
 
 
@@ -188,6 +193,13 @@ def test_what_the_engine_cannot_run_is_refused_before_any_charge() -> None:
     with pytest.raises(QueryRefused):
         world.ask(passes=("pass 1", "too wide"))
     assert world.events == []
+
+
+def test_work_may_look_again_after_it_has_released_something_and_within_the_same_deadline() -> None:
+    world = World()
+    world.ask(passes=("pass 1",), later=("pass 3",))
+    assert world.events == ["charged", "ran pass 1", "measured with Allowance", "ran pass 3", "stored"]
+    assert world.engine.limits[1] < world.engine.limits[0]
 
 
 FAILURES = [

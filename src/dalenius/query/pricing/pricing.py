@@ -6,7 +6,7 @@ at its part of the price (see `choosing`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -19,10 +19,9 @@ from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.quantiles import PrivateQuantiles
 from dalenius.mechanisms.thresholding import ThresholdedCounts
-from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.numbers import Number, positive
-from dalenius.query.cells import Cells
+from dalenius.query.cells import Look
 from dalenius.query.estimates import kinds
 from dalenius.query.estimates.estimates import LEVEL, Estimates, estimate
 from dalenius.query.estimates.expectations import ExpectedError, expected
@@ -72,9 +71,9 @@ class Priced:
         """The composed loss of all steps."""
         return compose([step.loss for step in self.steps])
 
-    def run(self, results: Sequence[Exact[Cells]], allowance: Allowance, entropy: Entropy) -> Released:
+    def run(self, look: Look, allowance: Allowance, entropy: Entropy) -> Released:
         """Measure everything, each measurement drawing on the allowance."""
-        return release(self.program, self.steps, results, allowance, entropy)
+        return release(self.program, self.steps, [look(step) for step in self.passes], allowance, entropy)
 
     def answer(self, released: Released, *, nonnegative: bool = False, digits: int | None = None) -> Shaped:
         """The table that is shown, made of released values alone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +21,7 @@ from dalenius.mechanisms.purse import Purse, deviation
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import ZCDP, Loss, PureDP
 from dalenius.privacy.neighbours import Neighbours
-from dalenius.query.cells import Cells
+from dalenius.query.cells import Cells, Look
 from dalenius.query.plan.passes import Pass
 from dalenius.query.pricing.explain import theorem
 from dalenius.query.questions import Question
@@ -121,10 +121,10 @@ class Opening:
             rows=self.question.most.rows,
         )
 
-    def run(self, results: Sequence[Exact[Cells]], allowance: Allowance, entropy: Entropy) -> list[Measured]:
+    def run(self, look: Look, allowance: Allowance, entropy: Entropy) -> list[Measured]:
         """The noisy marginals."""
         allowance.draw(self.least.loss())
-        rows, purse, found = people(self.question, self.axes, results[0]), Purse(allowance), []
+        rows, purse, found = people(self.question, self.axes, look(self.passes[0])), Purse(allowance), []
         for done, columns in enumerate(self.groups):
             change = rows.change([columns])
             noise = purse.noise(purse.left / (len(self.groups) - done), change)

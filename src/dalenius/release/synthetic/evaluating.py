@@ -21,10 +21,9 @@ from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.purse import Noise, Purse, deviation
-from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import Loss, PureDP
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.query.cells import Cells
+from dalenius.query.cells import Look
 from dalenius.query.estimates.kinds import COUNT, REAL, TEXT
 from dalenius.query.frames.frames import Frame
 from dalenius.query.plan.passes import Pass
@@ -91,9 +90,9 @@ class Comparison:
     def passes(self) -> tuple[Pass, ...]:
         return self.fit.passes
 
-    def run(self, results: Sequence[Exact[Cells]], allowance: Allowance, entropy: Entropy) -> tuple[list[int], float]:
+    def run(self, look: Look, allowance: Allowance, entropy: Entropy) -> tuple[list[int], float]:
         """The noisy distances in the finest parts, and the bar of each."""
-        rows, purse = people(self.question, self.fit.axes, results[0]), Purse(allowance)
+        rows, purse = people(self.question, self.fit.axes, look(self.passes[0])), Purse(allowance)
         change = distances_change(rows, self.fit.groups)
         exact = rows.computed(lambda crowd: distances(crowd, self.fit.groups, self.told), sensitivity=change)
         noise = purse.noise(purse.left, change)

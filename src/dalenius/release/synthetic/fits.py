@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -13,9 +13,8 @@ from dalenius.mechanisms.exponential import ExponentialMechanism
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.purse import Purse, deviation
-from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import ZCDP, Loss, PureDP
-from dalenius.query.cells import Cells
+from dalenius.query.cells import Look
 from dalenius.query.plan.passes import Pass
 from dalenius.query.pricing.explain import theorem
 from dalenius.query.questions import Question
@@ -80,9 +79,9 @@ class Fit:
         """One pass: how many rows fall into each cell that is not empty."""
         return (counting(self.question),)
 
-    def run(self, results: Sequence[Exact[Cells]], allowance: Allowance, entropy: Entropy) -> list[Measured]:
+    def run(self, look: Look, allowance: Allowance, entropy: Entropy) -> list[Measured]:
         """The noisy marginals, as the method chooses them."""
-        rows = people(self.question, self.axes, results[0])
+        rows = people(self.question, self.axes, look(self.passes[0]))
         workload = Marginals(rows.grid, self.groups)
         run = Adaptive(rows, workload, allowance, entropy, self.settings, self.tick, self.outcomes)
         return run.measurements()

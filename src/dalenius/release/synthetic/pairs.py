@@ -12,9 +12,8 @@ from dalenius.accounting.composition import compose
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
 from dalenius.curator.door import Payable
-from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import Loss
-from dalenius.query.cells import Cells
+from dalenius.query.cells import Look
 from dalenius.query.estimates.kinds import TEXT
 from dalenius.query.plan.passes import Pass
 from dalenius.query.questions import Question
@@ -72,13 +71,12 @@ class Pair:
     def passes(self) -> tuple[Pass, ...]:
         return (*self.parent.passes, *self.child.passes)
 
-    def run(self, results: Sequence[Exact[Cells]], allowance: Allowance, entropy: Entropy) -> tuple[Any, Any]:
+    def run(self, look: Look, allowance: Allowance, entropy: Entropy) -> tuple[Any, Any]:
         """What the parents' part gives, and the children's with all that is left."""
         (amount,) = self.parent.charge.values()
-        first = len(self.parent.passes)
         with PartOfAllowance(allowance, amount) as part:
-            parents = self.parent.run(results[:first], part, entropy)
-        return parents, self.child.run(results[first:], allowance, entropy)
+            parents = self.parent.run(look, part, entropy)
+        return parents, self.child.run(look, allowance, entropy)
 
 
 def stacked(parents: Callable[[Any], Answer], children: Callable[[Any], Answer]) -> Callable[[tuple[Any, Any]], Answer]:
