@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isqrt
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,12 +42,42 @@ class Entries:
             yield Entries(self.features[part], self.target[part], self.counts[part])
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Sealed rows, and the public facts about them.
+class Summable(ABC):
+    """Rows of which bounded sums can be taken, wherever they are, and the public facts about them.
 
     No row has a norm of more than `norm_squared` (in steps of the grid, squared), and one unit has at most `most` rows.
     """
+
+    width: int
+    norm_squared: int
+    most: int
+
+    @property
+    @abstractmethod
+    def neighbours(self) -> Neighbours:
+        """The relation that sensitivities are stated for."""
+
+    @abstractmethod
+    def summed(self, part: Any, *, l2_squared: int, l1: int) -> Exact[Integers]:
+        """A sealed sum over rows, to which every row adds a vector with these norms at most."""
+
+    @abstractmethod
+    def count(self) -> Exact[Integers]:
+        """How many rows there are, sealed."""
+
+    def ready(self, *parts: Any) -> None:
+        """Sums that will be taken: where rows are far away, they are looked at once for all of them."""
+        return
+
+    def change(self, *, l2_squared: int, l1: int) -> Sensitivity:
+        """How far one unit moves a sum to which every row adds a vector with these norms at most."""
+        steps = self.most * self.neighbours.add_remove_steps
+        return (Sensitivity(l1=l1, l2_squared=l2_squared) * steps).under(self.neighbours)
+
+
+@dataclass(frozen=True)
+class Rows(Summable):
+    """Sealed rows in memory."""
 
     entries: Exact[Entries]
     width: int
@@ -56,11 +87,6 @@ class Rows:
     @property
     def neighbours(self) -> Neighbours:
         return self.entries.neighbours
-
-    def change(self, *, l2_squared: int, l1: int) -> Sensitivity:
-        """How far one unit moves a sum to which every row adds a vector with these norms at most."""
-        steps = self.most * self.neighbours.add_remove_steps
-        return (Sensitivity(l1=l1, l2_squared=l2_squared) * steps).under(self.neighbours)
 
     def summed(self, part: Callable[[Entries], Integers], *, l2_squared: int, l1: int) -> Exact[Integers]:
         """A sealed sum over rows; `part` gives the sum over some entries. Whoever calls vouches for the norms of what

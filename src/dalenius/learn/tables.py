@@ -18,6 +18,8 @@ from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
 from dalenius.curator.cards.cards import Step
 from dalenius.errors import InvalidParameter
+from dalenius.learn.engine_rows import MOST_FEATURES, Columns, EngineRows, Sum, passes
+from dalenius.learn.lines import Line, offsets
 from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Rows
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
@@ -25,7 +27,7 @@ from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import ZCDP, Loss, PureDP
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.query.cells import Cells
+from dalenius.query.cells import Cells, Look
 from dalenius.query.estimates.kinds import COUNT, REAL, TEXT
 from dalenius.query.frames.frames import Frame
 from dalenius.query.plan.passes import Pass
@@ -124,12 +126,35 @@ class Training:
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """One pass: how many rows there are of each kind."""
-        return (counting(self.question),)
+        """Sums over rows, of every form that the model asks for; or, where it needs rows, how many there are of each
+        kind."""
+        parts = self._sums
+        return (counting(self.question),) if parts is None else passes(self.columns, parts, self.question.most.rows)
 
-    def run(self, results: Sequence[Exact[Cells]], allowance: Allowance, entropy: Entropy) -> Learnt:
+    def run(self, look: Look, allowance: Allowance, entropy: Entropy) -> Learnt:
         """What the model learns."""
-        return self.model._learn(self.rows(results[0]), Purse(allowance), entropy, self.tick)
+        rows = self.rows(look(counting(self.question))) if self._sums is None else self.engine_rows(look)
+        return self.model._learn(rows, Purse(allowance), entropy, self.tick)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The rows as their engine has them."""
+        line = getattr(self.model, "_target_line", None)
+        return Columns.of(self.question, self.encoder.axes, self.target, line)
+
+    @cached_property
+    def _sums(self) -> Sequence[Sum] | None:
+        few = len(self.encoder.names) <= MOST_FEATURES
+        return self.model._sums(self.columns) if few else None
+
+    def engine_rows(self, look: Look) -> EngineRows:
+        """The rows where they are; those without a target are left out.
+
+        Proof of their sensitivities: as for `rows`, which has the same ones.
+        """
+        neighbours = next(table.protection.neighbours for table in self.question.relation.tables if table.protection)
+        width, squared = self.columns.width, self.encoder.norm_squared
+        return EngineRows(self.columns, look, neighbours, width, squared, self.question.most.rows)
 
     def rows(self, cells: Exact[Cells]) -> Rows:
         """The sealed rows; those without a target are left out.
@@ -209,13 +234,9 @@ def middle(axis: Axis, place: int) -> Fraction | None:
 
 
 def _scaled(axis: Axis) -> NDArray[np.int16]:
-    """A number or date: -1 and 1 are the ends of its declared range."""
-    assert isinstance(axis.domain, Ranged)
-    lower, upper = axis.domain.lower, axis.domain.upper
-    centre, half = Fraction(lower + upper, 2), Fraction(max(1, upper - lower), 2)
-    values = [middle(axis, place) for place in range(axis.size)]
-    steps = [0 if value is None else round((value - centre) / half * ONE) for value in values]
-    return np.clip(np.array(steps, dtype=np.int16), -ONE, ONE)[:, None]
+    """A number or date: -1 and 1 are the ends of its declared range; 0 for NULL."""
+    steps = Line.of(axis).at(offsets(axis))
+    return np.append(steps, [0] * axis.cut.nullable).astype(np.int16)[:, None]
 
 
 def _indicators(axis: Axis) -> NDArray[np.int16]:

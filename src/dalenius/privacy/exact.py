@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Number
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -58,6 +58,17 @@ class Exact(Generic[T]):
         mapped: Exact[U] = object.__new__(Exact)
         mapped._seal(compute, Sensitivity.of(sensitivity), self.neighbours)
         return mapped
+
+    @staticmethod
+    def together(parts: Sequence[Exact[Any]], *, sensitivity: Sensitivity) -> Exact[tuple[Any, ...]]:
+        """Several sealed values of the same neighbours as one; state how far all of them together can move."""
+        if not parts:
+            raise InvalidParameter("parts", "none", allowed="one or more sealed values")
+        require_same(**{f"part {place}": part.neighbours for place, part in enumerate(parts)})
+        inside = [part.__value for part in parts]
+        joined: Exact[tuple[Any, ...]] = object.__new__(Exact)
+        joined._seal(lambda: tuple(compute() for compute in inside), sensitivity, parts[0].neighbours)
+        return joined
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise SealedValue("assignment")

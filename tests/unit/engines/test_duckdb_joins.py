@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,8 +13,20 @@ from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.reference.engine import ReferenceEngine
 from dalenius.engines.sql import passes
 from dalenius.query.expressions import Column, Literal
-from dalenius.query.plan.passes import Total
-from dalenius.query.plan.relations import JOIN_ROWS, Distinct, Filter, Group, Join, Project, Scan, UnitFilter, UnitTotal
+from dalenius.query.plan.passes import Aggregate, Total
+from dalenius.query.plan.relations import (
+    JOIN_ROWS,
+    Bound,
+    Distinct,
+    Few,
+    Filter,
+    Group,
+    Join,
+    Project,
+    Scan,
+    UnitFilter,
+    UnitTotal,
+)
 from dalenius.query.tables import EachRow
 from dalenius.query.types import Bool, Int, Number, Text
 from duckdb_tables import aggregate, engine_with, exact, private
@@ -85,13 +98,28 @@ def test_nothing_is_hashed_where_a_unit_cannot_have_more_rows() -> None:
     assert "heavy" in passes.spelled(aggregate(Join(grouped, AGAIN, ()), [Total("units")], keys=()), DUCKDB)
 
 
-def test_rows_are_taken_for_one_per_unit_by_the_form_of_the_plan_alone() -> None:
+def test_a_unit_is_known_to_have_few_rows_by_the_form_of_the_plan_alone() -> None:
     each = Scan(private("e", {"x": Int(0, 9)}, unit=EachRow()), "e")
     total = UnitTotal("count", None, 5, Number(False, 1, 5))
     yes = Literal(Bool(), True)
-    for one in (each, Group(SCAN, (), (("d.0", total),))):
-        assert passes.one_row_each(Filter(UnitFilter(Project(one, ()), SCAN), yes))
+    for one in (each, Group(SCAN, (), (("d.0", total),)), Few(each, 7)):
+        assert passes.rows_each(Filter(UnitFilter(Project(one, ()), SCAN), yes)) == 1
+    assert passes.rows_each(Filter(Few(SCAN, 7), yes)) == 7
     single = Project(SCAN, (("d.1", Literal(Int(3, 3), 3)),))
     assert Distinct(single).rows_of_unit == 1
-    for many in (Distinct(single), Group(SCAN, single.columns, ()), SCAN, Join(each, each, ())):
-        assert not passes.one_row_each(many)
+    uncut = Few(Distinct(single), 7)
+    for many in (Distinct(single), uncut, Group(SCAN, single.columns, ()), SCAN, Join(each, each, ())):
+        assert passes.rows_each(many) is None
+
+
+def test_rows_are_added_up_whosever_they_are_only_where_no_unit_has_more_than_count() -> None:
+    few = Few(SCAN, 7)
+
+    def by_unit(rows: int, groups: int | None, kind: Any) -> bool:
+        step = Aggregate(Bound(few, ("v.x",), rows, groups), (Total(kind),))
+        return "per_unit" in passes.spelled(step, DUCKDB)
+
+    assert not by_unit(7, None, "rows")
+    assert by_unit(6, None, "rows")
+    assert by_unit(7, 2, "rows")
+    assert by_unit(7, None, "units")

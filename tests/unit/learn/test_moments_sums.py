@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.learn.budgets import allowance_of, budget_of
-from dalenius.learn.moments.bayes import by_class
+from dalenius.learn.moments.bayes import ClassSums
 from dalenius.learn.moments.residuals import unexplained
 from dalenius.learn.moments.sums import (
     crossed,
@@ -129,9 +129,7 @@ def test_an_entry_counts_for_all_rows_that_it_stands_for() -> None:
         assert unseal(total(packed)).tolist() == unseal(total(each)).tolist(), name
     for label in (ONE, -9):
         some = Entries(steps, (target == label).astype(np.int64), counts)
-        assert (
-            by_class(some, some.features, 2)[1].tolist() == (steps * counts[:, None])[target == label].sum(0).tolist()
-        )
+        assert ClassSums(2)(some)[1].tolist() == (steps * counts[:, None])[target == label].sum(0).tolist()
 
 
 def test_what_is_left_unexplained_is_exact_and_cut_off() -> None:

@@ -14,6 +14,7 @@ from dalenius.audit.replay.replaying import replay
 from dalenius.curator.databases import Database
 from dalenius.curator.door import allowance, measured
 from dalenius.errors import InvalidParameter
+from dalenius.learn.engine_rows import EngineRows
 from dalenius.learn.models import PrivateModel
 from dalenius.learn.moments.averages import MeanEstimator, StandardScaler
 from dalenius.learn.moments.bayes import BernoulliNB, CategoricalNB, GaussianNB
@@ -21,6 +22,7 @@ from dalenius.learn.moments.covariances import PCA, Covariance
 from dalenius.learn.moments.quantiles import QuantileEstimator
 from dalenius.learn.moments.regression import LinearRegression, Ridge
 from dalenius.learn.tables import Training
+from dalenius.privacy.sensitivity import Sensitivity
 
 PLANS: dict[str, tuple[PrivateModel, str | None, list[str]]] = {
     "linear": (LinearRegression(), "cost", ["age", "city"]),
@@ -80,13 +82,10 @@ def test_neighbours_are_treated_alike(plan: tuple[PrivateModel, str | None, list
 
 
 def test_rows_of_one_patient_that_count_for_one_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Training.rows
+    def of_one_row(self: EngineRows, **norms: Any) -> Sensitivity:
+        return Sensitivity(**norms).under(self.neighbours)
 
-    def claiming_one(self: Training, cells: Any) -> Any:
-        rows = right(self, cells)
-        return type(rows)(rows.entries, rows.width, rows.norm_squared, 1)
-
-    monkeypatch.setattr(Training, "rows", claiming_one)
+    monkeypatch.setattr(EngineRows, "change", of_one_row)
     with clinic(data=visits(patients=40, each=2)) as before, clinic(data=odd()) as after:
         _, training = LinearRegression()._planned(before.table("visits"), "cost", columns=["age", "city"])
         found = replay(running(training), before, after)

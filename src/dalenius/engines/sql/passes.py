@@ -1,8 +1,8 @@
 """How passes are spelled in SQL: first per unit, then bounded, then per group.
 
 Each step is a common table expression, so that `explain` reads from top to bottom. Steps that cannot change anything
-for public reasons are left out: a unit with one row is not grouped by unit, and where a unit cannot have more groups
-than it may keep none are left out.
+for public reasons are left out: where a unit has no more rows than count, rows are not grouped by unit, and where a
+unit cannot have more groups than it may keep none are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dalenius.engines.sql.hashes import folded, folded_identity, folded_unit, gr
 from dalenius.engines.sql.relations import at_most, require_sum, rows, scaled, unit_id
 from dalenius.query.plan.figures import combinations, least_known
 from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, Values
-from dalenius.query.plan.relations import Bound, Clamp, Filter, Group, Project, Relation, Scan, UnitFilter
+from dalenius.query.plan.relations import Bound, Clamp, Few, Filter, Group, Project, Relation, Scan, UnitFilter
 from dalenius.query.types import Bool, Domain, Ranged, Text
 
 
@@ -68,8 +68,8 @@ def _(step: Aggregate, d: Dialect) -> str:
         if total.kind == "sum":
             require_sum(bound.child.schema[total.column or ""], bound.rows)
     steps = Steps(d, source.sql)
-    if one_row_each(bound.child):
-        totals = [_of_one_row(d, total) for total in step.totals]
+    if _as_they_are(step):
+        totals = [_of_row(d, total) for total in step.totals]
     else:
         grouping, gathered = [d.owner, *(key.column for key in keys)], _gathered(d, step)
         named = [f"{term} AS {name}" for name, term in gathered.items()]
@@ -124,13 +124,24 @@ def _(step: DistinctValues, d: Dialect) -> str:
 # ---- bounding
 
 
-def one_row_each(relation: Relation) -> bool:
-    """Whether every unit has one row at most by the form of the plan alone, whatever its columns hold."""
+def rows_each(relation: Relation) -> int | None:
+    """How many rows a unit has at most by the form of the plan alone, whatever its columns hold; None if that says
+    nothing."""
     if isinstance(relation, Filter | Project | Clamp | UnitFilter):
-        return one_row_each(relation.child)
+        return rows_each(relation.child)
+    if isinstance(relation, Few):
+        return least_known(rows_each(relation.child), relation.most if relation.cuts else None)
     if isinstance(relation, Group):
-        return not relation.keys
-    return isinstance(relation, Scan) and relation.rows_of_unit == 1
+        return None if relation.keys else 1
+    return 1 if isinstance(relation, Scan) and relation.rows_of_unit == 1 else None
+
+
+def _as_they_are(step: Aggregate) -> bool:
+    """Whether rows can be added up without a look at whose they are: a unit has one at most, or no more than count in
+    a group, of which all stay."""
+    bound, most = step.child, rows_each(step.child.child)
+    every = bound.groups is None and all(total.kind != "units" for total in step.totals)
+    return most is not None and (most == 1 or (every and most <= bound.rows))
 
 
 def _keep(d: Dialect, steps: Steps, bound: Bound, keys: Sequence[Part], columns: Sequence[str], *, rank: str) -> None:
@@ -206,8 +217,8 @@ def _bounded(d: Dialect, total: Total, place: int, most: int) -> str:
     return at_most(f"n{place}", most) if total.kind == "present" else scaled(d, f"s{place}", f"n{place}", most)
 
 
-def _of_one_row(d: Dialect, total: Total) -> str:
-    """What a unit with a single row gives to a total."""
+def _of_row(d: Dialect, total: Total) -> str:
+    """What a single row gives to a total."""
     column = d.quote(total.column or "")
     present = f"CASE WHEN {column} IS NULL THEN 0 ELSE 1 END"
     return {"rows": "1", "units": "1", "present": present, "sum": column}[total.kind]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Self
 
@@ -11,10 +12,11 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from dalenius.learn.budgets import Guarantee, relation
 from dalenius.learn.encoding import Scale
+from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.models import Learnt, PrivateModel, Tick
-from dalenius.learn.moments.sums import parts, released, squares, sums
+from dalenius.learn.moments.sums import Squares, Sums, parts, released, squares, sums
 from dalenius.learn.moments.units import units
-from dalenius.learn.rows import ONE, Rows
+from dalenius.learn.rows import ONE, Summable
 from dalenius.mechanisms.purse import Purse
 from dalenius.query.frames.frames import Frame
 from dalenius.randomness.entropy import Entropy
@@ -44,7 +46,11 @@ class MeanEstimator(PrivateModel):
         self.epsilon, self.delta, self.budget = epsilon, delta, budget
         self.bounds, self.norm, self.neighbours = bounds, norm, neighbours
 
-    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _sums(self, columns: Columns) -> Sequence[Sum]:
+        return [Sums()]
+
+    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+        rows.ready(Sums())
         paid = parts(purse, {"count": Fraction(1, 5), "sums": Fraction(4, 5)})
         count = released(rows.count(), 1, purse, paid["count"], entropy)
         total = released(sums(rows), ONE, purse, paid["sums"], entropy)
@@ -96,7 +102,11 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateModel):
         lower, upper = self._scale.lower, self._scale.upper
         return self._made({"mean": (lower + upper) / 2, "scale": (upper - lower) / 2})
 
-    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _sums(self, columns: Columns) -> Sequence[Sum]:
+        return [Sums(), Squares()]
+
+    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+        rows.ready(Sums(), Squares())
         paid = parts(purse, {"count": Fraction(1, 10), "sums": Fraction(9, 20), "squares": Fraction(9, 20)})
         count = max(1.0, released(rows.count(), 1, purse, paid["count"], entropy).number)
         total = released(sums(rows), ONE, purse, paid["sums"], entropy)

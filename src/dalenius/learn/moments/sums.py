@@ -5,19 +5,23 @@ Every sum is one of integers: features in steps of 1 / ONE, targets in steps of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations, combinations_with_replacement
 from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.learn.engine_rows import Columns, Grouped, PerFeature
 from dalenius.learn.exact_sums import product
-from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Rows
+from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Summable
+from dalenius.learn.terms import column
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.purse import Purse, deviation
 from dalenius.privacy.exact import Exact
+from dalenius.query.functions.functions import call
 from dalenius.randomness.entropy import Entropy
 
 Floats = NDArray[np.float64]
@@ -47,31 +51,114 @@ def parts(purse: Purse, shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
     return {name: purse.equal(1, share=share) for name, share in shares.items()}
 
 
-def sums(rows: Rows) -> Exact[Integers]:
-    """The sum of every feature, in steps of 1 / ONE. A row adds itself."""
-    return rows.summed(
-        lambda entries: _column_sums(entries.features, entries.counts),
-        l2_squared=rows.norm_squared,
-        l1=largest_l1(rows),
-    )
+@dataclass(frozen=True)
+class Sums:
+    """The sum of every feature, in steps of 1 / ONE."""
+
+    def __call__(self, entries: Entries) -> Integers:
+        return _column_sums(entries.features, entries.counts)
+
+    def asked(self, columns: Columns) -> list[Grouped]:
+        return PerFeature(columns.relation).asked(columns)
+
+    def put(self, columns: Columns, found: Sequence[Integers]) -> Integers:
+        return PerFeature(columns.relation).put(columns, found)[:-1]
 
 
-def squares(rows: Rows) -> Exact[Integers]:
-    """The sum of the square of every feature, in steps of 1 / ONE^2.
+@dataclass(frozen=True)
+class Squares:
+    """The sum of the square of every feature, in steps of 1 / ONE^2."""
+
+    def __call__(self, entries: Entries) -> Integers:
+        return _column_sums(entries.features.astype(np.int64) ** 2, entries.counts)
+
+    def asked(self, columns: Columns) -> list[Grouped]:
+        return PerFeature(columns.relation, power=2).asked(columns)
+
+    def put(self, columns: Columns, found: Sequence[Integers]) -> Integers:
+        return PerFeature(columns.relation, power=2).put(columns, found)[:-1]
+
+
+@dataclass(frozen=True)
+class Products:
+    """The sum of the product of every two features, each pair once (the upper triangle, row by row), in steps of
+    1 / ONE^2."""
+
+    def __call__(self, entries: Entries) -> Integers:
+        features = entries.features.astype(np.int64)
+        whole = product(features.T, features * entries.counts[:, None], largest=ONE**2 * PIECE)
+        return whole[np.triu_indices(features.shape[1])]
+
+    def asked(self, columns: Columns) -> list[Grouped]:
+        """Numbers by each other, numbers by texts, and how often two texts occur together."""
+        numbers = [column(columns.relation, key) for key in columns.numbers]
+        pairs = combinations_with_replacement(numbers, 2)
+        return [
+            Grouped(columns.relation, (), tuple(call("multiply", one, other) for one, other in pairs)),
+            *(Grouped(columns.relation, (key,), tuple(numbers)) for key in columns.texts),
+            *(Grouped(columns.relation, keys) for keys in combinations(columns.texts, 2)),
+        ]
+
+    def put(self, columns: Columns, found: Sequence[Integers]) -> Integers:
+        matrix, parts = np.zeros((columns.width, columns.width), dtype=np.int64), iter(found)
+        numbers = [columns.features(key).start for key in columns.numbers]
+        pairs = [*combinations_with_replacement(numbers, 2)]
+        matrix[[one for one, _ in pairs], [other for _, other in pairs]] = next(parts)[1:]
+        for key in columns.texts:
+            here, part = columns.features(key), next(parts)
+            matrix[here, here] = ONE**2 * np.diag(part[:, 0])
+            for place, number in enumerate(numbers):
+                matrix[number, here] = matrix[here, number] = ONE * part[:, 1 + place]
+        for one, other in combinations(columns.texts, 2):
+            matrix[columns.features(one), columns.features(other)] = ONE**2 * next(parts)[..., 0]
+        return matrix[np.triu_indices(columns.width)]
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """The sum of every feature times the target, in steps of 1 / ONE^2. No target is larger than ONE."""
+
+    def __call__(self, entries: Entries) -> Integers:
+        weighted = (_targets(entries) * entries.counts)[:, None]
+        return product(entries.features.T, weighted, largest=ONE**2 * PIECE)[:, 0]
+
+    def asked(self, columns: Columns) -> list[Grouped]:
+        return PerFeature(columns.relation, columns.target).asked(columns)
+
+    def put(self, columns: Columns, found: Sequence[Integers]) -> Integers:
+        return PerFeature(columns.relation, columns.target).put(columns, found)[:-1]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The sum of the targets, in steps of 1 / ONE."""
+
+    def __call__(self, entries: Entries) -> Integers:
+        return np.array([_targets(entries) @ entries.counts])
+
+    def asked(self, columns: Columns) -> list[Grouped]:
+        return [Grouped(columns.relation, (), (columns.target,))]
+
+    def put(self, columns: Columns, found: Sequence[Integers]) -> Integers:
+        return found[0][1:]
+
+
+def sums(rows: Summable) -> Exact[Integers]:
+    """The sealed sums of features. A row adds itself."""
+    return rows.summed(Sums(), l2_squared=rows.norm_squared, l1=largest_l1(rows))
+
+
+def squares(rows: Summable) -> Exact[Integers]:
+    """The sealed sums of squares of features.
 
     Proof: no feature is larger than ONE, so the squares of a row sum up to at most its squared norm N, and the squares
     of these to at most ONE^2 N.
     """
-    return rows.summed(
-        lambda entries: _column_sums(entries.features.astype(np.int64) ** 2, entries.counts),
-        l2_squared=ONE**2 * rows.norm_squared,
-        l1=rows.norm_squared,
-    )
+    return rows.summed(Squares(), l2_squared=ONE**2 * rows.norm_squared, l1=rows.norm_squared)
 
 
-def products(rows: Rows) -> Exact[Integers]:
-    """The sum of the product of every two features, each pair once (the upper triangle, row by row), in steps of
-    1 / ONE^2.
+def products(rows: Summable) -> Exact[Integers]:
+    """The sealed sums of products of features.
 
     Proof: over pairs i <= j, the products of a row x have sum of squares (|x|^4 + sum of x_i^4) / 2, and x_i^4 is at
     most ONE^2 x_i^2; over all pairs it is |x|^4, which may be less. Their sizes sum up to
@@ -79,20 +166,20 @@ def products(rows: Rows) -> Exact[Integers]:
     """
     squared = rows.norm_squared
     return rows.summed(
-        _products,
+        Products(),
         l2_squared=min(squared * squared, (squared * squared + ONE**2 * squared + 1) // 2),
         l1=(rows.width * squared + squared + 1) // 2,
     )
 
 
-def crossed(rows: Rows) -> Exact[Integers]:
-    """The sum of every feature times the target, in steps of 1 / ONE^2. No target is larger than ONE."""
-    return rows.summed(_crossed, l2_squared=ONE**2 * rows.norm_squared, l1=ONE * largest_l1(rows))
+def crossed(rows: Summable) -> Exact[Integers]:
+    """The sealed sums of features times the target, which is no larger than ONE."""
+    return rows.summed(Crossed(), l2_squared=ONE**2 * rows.norm_squared, l1=ONE * largest_l1(rows))
 
 
-def targets(rows: Rows) -> Exact[Integers]:
-    """The sum of the targets, in steps of 1 / ONE."""
-    return rows.summed(lambda entries: np.array([_targets(entries) @ entries.counts]), l2_squared=ONE**2, l1=ONE)
+def targets(rows: Summable) -> Exact[Integers]:
+    """The sealed sum of the targets."""
+    return rows.summed(Targets(), l2_squared=ONE**2, l1=ONE)
 
 
 def square(upper: Floats, width: int) -> Floats:
@@ -102,7 +189,7 @@ def square(upper: Floats, width: int) -> Floats:
     return matrix + np.triu(matrix, 1).T
 
 
-def largest_l1(rows: Rows) -> int:
+def largest_l1(rows: Summable) -> int:
     """The largest sum of the sizes of a row's features."""
     return min(isqrt(rows.width * rows.norm_squared), rows.width * ONE)
 
@@ -113,14 +200,3 @@ def _targets(entries: Entries) -> Integers:
 
 def _column_sums(values: NDArray[np.int16] | Integers, counts: Integers) -> Integers:
     return np.asarray((values.astype(np.int64) * counts[:, None]).sum(axis=0))
-
-
-def _products(entries: Entries) -> Integers:
-    features = entries.features.astype(np.int64)
-    whole = product(features.T, features * entries.counts[:, None], largest=ONE**2 * PIECE)
-    return whole[np.triu_indices(features.shape[1])]
-
-
-def _crossed(entries: Entries) -> Integers:
-    weighted = (_targets(entries) * entries.counts)[:, None]
-    return product(entries.features.T, weighted, largest=ONE**2 * PIECE)[:, 0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from sklearn.utils.validation import validate_data
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.encoding import Scale
+from dalenius.learn.lines import Line, offsets
 from dalenius.learn.models import PrivateModel
 from dalenius.learn.rows import ONE, Integers
-from dalenius.learn.tables import middle
 from dalenius.query.types import Number
 from dalenius.release.axes import Axis
 
@@ -37,10 +36,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):
         lower, upper = target.domain.lower, max(target.domain.upper, target.domain.lower + 1)
         step = target.domain.step
         self._target_scale = Scale(np.array([float(lower * step)]), np.array([float(upper * step)]))
-        centre, half = Fraction(lower + upper, 2), Fraction(upper - lower, 2)
-        values = [middle(target, place) for place in range(target.size)]
-        steps = [round((value - centre) / half * ONE) for value in values if value is not None]
-        return np.clip(np.array(steps, dtype=np.int64), -ONE, ONE)
+        self._target_line = Line.over(target, lower, upper)
+        return self._target_line.at(offsets(target))
 
     @property
     def _target_centre(self) -> float:
