@@ -61,7 +61,9 @@ class Scale:
     def scaled(self, values: ArrayLike) -> Floats:
         """Values from -1 to 1; what lies outside the bounds is moved to them."""
         kept = np.clip(np.asarray(values, dtype=np.float64), self.lower, self.upper)
-        return np.asarray((kept - self.centre) / self.size)
+        kept -= self.centre
+        kept /= self.size
+        return kept
 
     def restored(self, scaled: Floats) -> Floats:
         """Values as they were before they were scaled."""

@@ -25,7 +25,7 @@ from dalenius.learn.budgets import Guarantee, allowance_of, budget_of, hidden_in
 from dalenius.learn.cards import ModelCard, card
 from dalenius.learn.encoding import Scale, norm_squared
 from dalenius.learn.engine_rows import Columns, Sum
-from dalenius.learn.rows import ONE, Entries, Integers, Rows, entries_of, sealed
+from dalenius.learn.rows import ONE, Entries, Integers, Rows, sealed, steps_of
 from dalenius.learn.tables import Encoder, Training, as_answer, carried, from_answer
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.neighbours import Neighbours
@@ -39,6 +39,7 @@ from dalenius.release.synthetic.charging import charged
 Learnt: TypeAlias = Mapping[str, NDArray[Any]]
 """What was released, by name."""
 Tick: TypeAlias = Callable[[float], object]
+_BLOCK = 2**11  # rows that are scaled at once: few enough to stay near the processor
 
 
 class PrivateModel(BaseEstimator, ABC):
@@ -186,8 +187,12 @@ class PrivateModel(BaseEstimator, ABC):
     def _entries(self, features: NDArray[np.float64], target: Integers) -> Entries:
         """The rows, scaled to their declared bounds, with their constant features."""
         self._scale = Scale.declared(self.bounds, features.shape[1])
-        scaled = np.hstack([self._scale.scaled(features), np.ones((len(features), self._intercept))])
-        return entries_of(scaled, target, self._norm_squared())
+        steps = np.zeros((len(features), features.shape[1] + self._intercept), dtype=np.int16)
+        for start in range(0, len(features), _BLOCK):
+            scaled = self._scale.scaled(features[start : start + _BLOCK])
+            whole = np.hstack([scaled, np.ones((len(scaled), self._intercept))])
+            steps[start : start + _BLOCK] = steps_of(whole, self._norm_squared())
+        return Entries(steps, np.asarray(target), np.ones(len(steps), dtype=np.int64))
 
     def _norm_squared(self) -> int:
         return norm_squared(self.norm, self.n_features_in_) + self._intercept * ONE**2

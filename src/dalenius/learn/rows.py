@@ -105,8 +105,14 @@ class Rows(Summable):
 
 def entries_of(features: NDArray[np.float64], target: Integers, norm_squared: int) -> Entries:
     """Rows with features from -1 to 1 on the grid; what is longer than the norm is shortened."""
-    kept = within_norm(np.rint(np.clip(features, -1.0, 1.0) * ONE), norm_squared)
-    return Entries(kept, np.asarray(target), np.ones(len(kept), dtype=np.int64))
+    return Entries(steps_of(features, norm_squared), np.asarray(target), np.ones(len(features), dtype=np.int64))
+
+
+def steps_of(features: NDArray[np.float64], norm_squared: int) -> NDArray[np.int16]:
+    """Features from -1 to 1 in steps of the grid, each row by itself; what is longer than the norm is shortened."""
+    steps = np.clip(features, -1.0, 1.0)
+    steps *= ONE
+    return within_norm(np.rint(steps, out=steps), norm_squared)
 
 
 def sealed(entries: Entries, norm_squared: int, neighbours: Neighbours, *, most: int = 1) -> Rows:
@@ -116,12 +122,18 @@ def sealed(entries: Entries, norm_squared: int, neighbours: Neighbours, *, most:
 
 
 def within_norm(features: NDArray[np.float64], norm_squared: int) -> NDArray[np.int16]:
-    """Whole numbers of steps, with rows of too large a norm multiplied by a fraction below 1 and cut towards 0."""
-    steps = features.astype(np.int64)
-    squares = (steps * steps).sum(axis=1)
+    """Whole numbers of steps, none larger than ONE, with rows of too large a norm multiplied by a fraction below 1 and
+    cut towards 0.
+
+    Proof that lengths are rounded up: sums of squares are whole numbers below 2^52, which floats hold exactly; their
+    roots, correctly rounded, are whole only where they are so exactly.
+    """
+    if features.shape[1] >= 1 << 28:
+        raise OverflowError("sums of squares beyond 52 bits")
+    squares = np.einsum("ij,ij->i", features, features)
     long = squares > norm_squared
+    kept = features.astype(np.int16)
     if long.any():
-        lengths = np.array([isqrt(int(square) - 1) + 1 for square in squares[long]])  # rounded up
-        shorter = np.abs(steps[long]) * isqrt(norm_squared) // lengths[:, None]
-        steps[long] = np.sign(steps[long]) * shorter
-    return steps.astype(np.int16)
+        steps, lengths = features[long].astype(np.int64), np.ceil(np.sqrt(squares[long])).astype(np.int64)
+        kept[long] = np.sign(steps) * (np.abs(steps) * isqrt(norm_squared) // lengths[:, None])
+    return kept

@@ -149,9 +149,23 @@ def test_minima_are_certified_by_a_gradient_in_fractions(name: str, seed: int) -
     assert length <= (tilted.ridge / 2**searching.NEAR_BITS) ** 2
 
 
+def test_minima_of_many_rows_are_certified_though_those_that_it_begins_with_mislead() -> None:
+    """A search over many rows begins with every eighth; here these are unlike all others."""
+    entries = some(1700)
+    features = np.where(np.arange(1700)[:, None] % 8 == 0, -entries.features, entries.features)
+    entries = Entries(features, entries.target, entries.counts)
+    tilted = Tilted(BENDS["cut"], 1, Fraction(1, 2), np.full(3, 3 << TILT_BITS))
+    search = Search(tilted, Facts.of(entries, 1))
+    point = tilted.minimum(entries, norm_squared=3 * ONE**2)
+    assert np.abs(search._start() - point).max() > 1 << (FINE_BITS - 3)
+    assert search._start().any()
+    length = sum(each**2 for each in gradient_of(tilted, entries, point))
+    assert length <= (tilted.ridge / 2**searching.NEAR_BITS) ** 2
+
+
 def test_a_search_that_goes_wrong_certifies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: whatever the search does, only what the exact gradient vouches for comes out."""
-    monkeypatch.setattr(Search, "_step", lambda self, weights, slope, curve: np.full(3, 1e-3))
+    monkeypatch.setattr(Search, "_step", lambda self, place: np.full(3, 1e-3))
     with pytest.raises(ArithmeticError):
         Tilted(BENDS["cut"], 1, Fraction(1), np.zeros(3, dtype=np.int64)).minimum(some(), norm_squared=3 * ONE**2)
 
@@ -160,7 +174,7 @@ def test_float_gradients_alone_would_certify_what_is_not_there(monkeypatch: pyte
     """The twin: floats that claim a gradient of 0 are not believed."""
     monkeypatch.setattr(Search, "_nearly", lambda self, weights: (np.zeros(3), np.zeros(len(self.facts.counts))))
     search = Search(Tilted(BENDS["cut"], 1, Fraction(1), np.zeros(3, dtype=np.int64)), Facts.of(some(), 1))
-    monkeypatch.setattr(Search, "_step", lambda self, weights, slope, curve: np.zeros(3))
+    monkeypatch.setattr(Search, "_step", lambda self, place: np.zeros(3))
     with pytest.raises(ArithmeticError):
         search.found()
 

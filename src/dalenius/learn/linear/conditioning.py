@@ -14,7 +14,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.learn.rows import ONE, Entries, Integers, Rows, within_norm
+from dalenius.learn.exact_sums import product
+from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Rows, within_norm
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.purse import Purse, deviation
 from dalenius.privacy.exact import Exact
@@ -87,7 +88,8 @@ class Shape:
 
 
 def _moved(entries: Entries, middle: Integers, scales: Integers, longest: int) -> Entries:
-    moved = (entries.features.astype(np.int64) - middle) * scales // ONE
+    # No product is above 2^25 in size: half the bits of Integers do.
+    moved = (entries.features.astype(np.int32) - middle.astype(np.int32)) * scales.astype(np.int32) // ONE
     kept = within_norm(np.clip(moved[:, :-1], -ONE, ONE).astype(np.float64), longest)
     constant = np.full((len(entries), 1), scales[-1], dtype=np.int16)
     return Entries(np.hstack([kept, constant]), entries.target, entries.counts)
@@ -123,5 +125,6 @@ def moments(rows: Rows) -> Exact[Integers]:
 
 
 def _moments(entries: Entries) -> Integers:
-    features, counts = entries.features.astype(np.int64), entries.counts[:, None]
-    return np.concatenate([(features * counts).sum(axis=0), (features**2 // ONE * counts).sum(axis=0)])
+    features = entries.features.astype(np.int32)
+    parts = (features, features**2 // ONE)
+    return np.concatenate([product(entries.counts[None], part, largest=ONE * PIECE)[0] for part in parts])
