@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.audit.choices import choices, chosen
-from dalenius.audit.outputs import frozen
+from dalenius.audit.forms import frozen
 from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.key_selection import GeometricKeySelection, Key, KeyCounts

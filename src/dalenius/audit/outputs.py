@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_NOTHING = ("nothing",)
+from dalenius.audit.forms import Group, Number, entries, frozen, in_order, outline
+
+_NOTHING = Group("nothing")
 NOT_A_NUMBER = -1
 """The rank of an entry that is not a number."""
 
@@ -51,40 +51,72 @@ class Outputs:
 def gathered(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArray[Any]) -> Outputs:
     """The outputs of both inputs, equally many of each."""
     arrays = [_plain(first), _plain(second)]
-    if arrays[0] is not None and arrays[1] is not None and _alike(arrays[0], arrays[1]):
-        return _numeric(np.concatenate([arrays[0], arrays[1]]), len(first))
-    return _mixed([*first, *second], len(first))
-
-
-def _alike(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    return first.shape == second.shape and (first.dtype.kind == "b") == (second.dtype.kind == "b")
+    if arrays[0] is None or arrays[1] is None or arrays[0].shape != arrays[1].shape:
+        return _mixed([*first, *second], len(first))
+    both = _together(arrays[0], arrays[1], typed=not isinstance(first, np.ndarray))
+    return _numeric(both, len(first)) if isinstance(both, np.ndarray) else _mixed(both, len(first))
 
 
 def _plain(outputs: Sequence[Any] | NDArray[Any]) -> NDArray[Any] | None:
     """Numbers, or rows of numbers, as an array; None for anything else."""
     if isinstance(outputs, np.ndarray):
         array: NDArray[Any] = outputs
-    elif {type(output) for output in outputs} in ({int}, {float}, {int, float}, {bool}):
+        kinds = "biuf"
+    elif {type(output) for output in outputs} in ({int}, {float}, {bool}):
         array = np.asarray(outputs)
+        kinds = "f" if isinstance(outputs[0], float) else "biu"  # no array of floats stands for large integers
     else:
         return None
-    return array if array.dtype.kind in "biuf" and array.ndim in (1, 2) else None
+    return array if array.dtype.kind in kinds and array.ndim in (1, 2) else None
+
+
+def _together(first: NDArray[Any], second: NDArray[Any], *, typed: bool) -> NDArray[Any] | list[Any]:
+    """Both as one array, or as a list where an array would merge numbers that differ.
+
+    Numbers of lists have types of their own. The type of an array belongs to all its outputs at once, so it says
+    nothing about one of them: there 1 and 1.0 are the same.
+    """
+    kinds = {first.dtype.kind, second.dtype.kind}
+    if len(kinds) == 1:
+        return np.concatenate([first, second])
+    if "b" in kinds or (typed and "f" in kinds):
+        return [*first.tolist(), *second.tolist()]
+    return [*map(_by_value, first.tolist()), *map(_by_value, second.tolist())]
+
+
+def _by_value(output: Any) -> Any:
+    if isinstance(output, list):
+        return tuple(map(_by_value, output))
+    return int(output) if isinstance(output, float) and output.is_integer() else output
 
 
 def _numeric(outputs: NDArray[Any], size: int) -> Outputs:
     """Column by column, which is fast."""
-    columns = [np.unique(column, return_inverse=True) for column in outputs.reshape(len(outputs), -1).T]
+    columns = [_distinct(column) for column in outputs.reshape(len(outputs), -1).T]
     places = np.zeros(len(outputs), dtype=np.intp)
-    for values, entries in columns:
-        places = np.unique(places * len(values) + entries.reshape(-1), return_inverse=True)[1].reshape(-1)
+    for values, here in columns:
+        places = np.unique(places * len(values) + here.reshape(-1), return_inverse=True)[1].reshape(-1)
     at = np.unique(places, return_index=True)[1]
-    entries = np.stack([column.reshape(-1)[at] for _, column in columns], axis=1) if columns else _no_entries(len(at))
-    kinds = entries.astype(np.int64)
+    stacked = np.stack([column.reshape(-1)[at] for _, column in columns], axis=1) if columns else _no_entries(len(at))
+    kinds = stacked.astype(np.int64)
     ranks = kinds.copy()
     for column, (values, _) in enumerate(columns):
         if values.dtype.kind == "f":
             ranks[np.isnan(values)[kinds[:, column]], column] = NOT_A_NUMBER
     return Outputs(places.reshape(2, size), outputs[at], ranks, kinds, tuple(values for values, _ in columns))
+
+
+def _distinct(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The different numbers of a column in order, -0.0 before 0.0, and which of them each entry is."""
+    if column.dtype.kind != "f" or column.dtype.itemsize > 8:
+        values, places = np.unique(column, return_inverse=True)
+        return values, places
+    exact = column.astype(np.float64)
+    exact[np.isnan(exact)] = np.nan  # all of them look the same
+    bits = exact.view(np.int64)
+    rising = np.where(bits < 0, np.iinfo(np.int64).min - bits - 1, bits)
+    _, at, places = np.unique(rising, return_index=True, return_inverse=True)
+    return column[at], places
 
 
 def _no_entries(rows: int) -> NDArray[np.int64]:
@@ -95,10 +127,13 @@ def _mixed(outputs: list[Any], size: int) -> Outputs:
     """In an order that does not depend on which outputs came when, so that no event is chosen by what is tested."""
     keys = [frozen(output) for output in outputs]
     shown = dict(zip(keys, outputs, strict=True))
-    known = sorted(shown, key=_order)
+    known = sorted(shown, key=in_order)
     place = {key: number for number, key in enumerate(known)}
-    rows = [tuple(_entries(key)) for key in known]
+    rows = [tuple(entries(key)) for key in known]
     columns = [_ranked(column) for column in zip_longest(*rows, fillvalue=_NOTHING)] if rows else []
+    outlines = [outline(key) for key in known]
+    if len(set(outlines)) > 1:
+        columns.append(_ranked(outlines))
     shape = (len(known), len(columns))
     ranks, kinds = (np.array([column[part] for column in columns], dtype=np.int64).T for part in (0, 1))
     return Outputs(
@@ -110,46 +145,9 @@ def _mixed(outputs: list[Any], size: int) -> Outputs:
     )
 
 
-def _order(key: Hashable) -> tuple[bool, Any, str]:
-    return (False, key, "") if _is_number(key) else (True, 0, repr(key))
-
-
-def frozen(output: Any) -> Hashable:
-    """An output as something that can be looked up; equal exactly for what a reader sees as equal."""
-    if isinstance(output, np.ndarray | np.generic):
-        return frozen(output.tolist())
-    if isinstance(output, Mapping):
-        items = sorted(((frozen(key), frozen(value)) for key, value in output.items()), key=repr)
-        return ("a mapping", *items)
-    if isinstance(output, AbstractSet):
-        return ("a set", *sorted(map(frozen, output), key=repr))
-    if isinstance(output, list | tuple):
-        return tuple(map(frozen, output))
-    if isinstance(output, float) and output != output:
-        return ("nan",)
-    if isinstance(output, bool):
-        return ("yes" if output else "no",)
-    return output if isinstance(output, str | int | float | bytes | None) else _seen(output)
-
-
-def _seen(output: Any) -> Hashable:
-    return output if _is_number(output) else (type(output).__name__, repr(output))
-
-
-def _entries(key: Hashable) -> Iterable[Hashable]:
-    if not isinstance(key, tuple):
-        yield key
-        return
-    for part in key:
-        yield from _entries(part)
-
-
 def _ranked(column: Sequence[Hashable]) -> tuple[list[int], list[int], Sequence[Any]]:
-    numbers: list[Any] = sorted({entry for entry in column if _is_number(entry)}, key=_order)
-    rank = {number: place for place, number in enumerate(numbers)}
-    kinds = {entry: place for place, entry in enumerate(sorted(set(column), key=_order))}
-    return [rank.get(entry, NOT_A_NUMBER) for entry in column], [kinds[entry] for entry in column], numbers
-
-
-def _is_number(entry: object) -> bool:
-    return isinstance(entry, Real) and not isinstance(entry, bool) and entry == entry
+    numbers = sorted({entry for entry in column if isinstance(entry, Number)}, key=in_order)
+    rank: dict[Hashable, int] = {number: place for place, number in enumerate(numbers)}
+    kinds = {entry: place for place, entry in enumerate(sorted(set(column), key=in_order))}
+    values = [number.value for number in numbers]
+    return [rank.get(entry, NOT_A_NUMBER) for entry in column], [kinds[entry] for entry in column], values

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from dalenius.accounting.conversion import to_approximate, to_pure
 from dalenius.audit.outputs import gathered
 from dalenius.audit.pictures import Picture, picture
-from dalenius.audit.running import Progress, many, one_by_one, takes_size
+from dalenius.audit.running import Progress, at_once, one_by_one, takes_size
 from dalenius.audit.sampling import Finding, Gap, least_delta, least_epsilon
 from dalenius.curator.answers.charts import Chart
 from dalenius.errors import TheoremDoesNotApply
@@ -124,8 +124,8 @@ def audit(
     `release(data)` gives one output; if it is `vectorised`, `release(data, size)` gives `size` independent outputs,
     which is far quicker. Where `vectorised` is not said, a function that needs two arguments, or whose second one is
     called `size`, is taken to be so. Outputs may be of any kind: numbers, vectors, texts, None, tuples, dictionaries;
-    an error counts as an output too. `claim` is a number (a pure epsilon), a pair (epsilon, delta), or a loss.
-    `seconds` limits the time that single runs take.
+    an error counts as an output too, with its text. `claim` is a number (a pure epsilon), a pair (epsilon, delta), or
+    a loss. `seconds` limits the time that single runs take.
 
     Guarantee: if the claim is true and the inputs are neighbours, the verdict is "refuted" with probability at most
     1 - confidence. Where epsilon and delta are both tested, each has half of that.
@@ -136,8 +136,7 @@ def audit(
     loss = stated_claim(claim)
     tested = tested_at(loss)
     if takes_size(release) if vectorised is None else vectorised:
-        outputs = gathered(many(release, first, size), many(release, second, size))
-        progress(100)
+        outputs = gathered(*at_once(release, first, second, size, seconds=seconds, progress=progress))
     else:
         outputs = gathered(*one_by_one(release, first, second, size, seconds=seconds, progress=progress))
     each = 1 - (1 - sure) / 2 if tested.delta else sure

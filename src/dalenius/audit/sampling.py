@@ -143,7 +143,7 @@ def least_delta(outputs: Outputs, *, epsilon: Number, confidence: Number) -> Gap
 
 
 def _outputs(run: Callable[[Input, int], ArrayLike], value: Input, size: int) -> NDArray[Any]:
-    outputs = np.asarray(run(value, size))
+    outputs = np.array(run(value, size))  # a copy: the next call may write into the same place
     if outputs.ndim not in (1, 2) or len(outputs) != size:
         raise InvalidParameter(
             "run", outputs.shape, allowed=f"a function whose outputs have shape ({size},) or ({size}, n)"

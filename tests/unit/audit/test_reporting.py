@@ -14,6 +14,7 @@ import dalenius as dl
 from checks import ALARM, SeededEntropy
 from dalenius.audit.reporting import AuditReport, audit
 from dalenius.audit.running import takes_size
+from dalenius.audit.sampling import sampling_audit
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.privacy.losses import ZCDP, ApproximateDP, PureDP
@@ -109,6 +110,56 @@ def test_single_outputs_of_any_kind_are_audited() -> None:
 def test_an_error_that_comes_always_is_shown_and_not_audited() -> None:
     with pytest.raises(ZeroDivisionError):
         judged(lambda value: 1 / 0, 1, samples=50)
+
+
+def fails(value: int) -> None:
+    raise ValueError(f"value {value}")
+
+
+def fails_in_another_way(value: int) -> None:
+    raise (ValueError if value else KeyError)("x")
+
+
+def fails_at_once(value: int, size: int) -> Any:
+    return fails(value) if value else np.zeros(size)
+
+
+def fails_late(value: int, size: int) -> Any:
+    return (1 // (1 - value) for _ in range(size))
+
+
+@pytest.mark.parametrize("release", [fails, fails_in_another_way, fails_at_once, fails_late])
+def test_errors_that_tell_the_input_refute_a_claim(release: Any) -> None:
+    assert judged(release, 1, samples=400).refuted
+
+
+def test_what_is_written_into_the_same_place_again_is_looked_at_each_time() -> None:
+    one, many = [0], np.zeros(400)
+
+    def single(value: int) -> list[int]:
+        one[0] = value
+        return one
+
+    def all_at_once(value: int, size: int) -> Any:
+        many[:] = value
+        return many
+
+    def yielded(value: int, size: int) -> Any:
+        return (single(value) for _ in range(size))
+
+    assert all(judged(release, 1, samples=400).refuted for release in (single, all_at_once, yielded))
+    assert sampling_audit(all_at_once, 0, 1, samples=400).epsilon > 3
+
+
+def test_an_iterator_is_refused() -> None:
+    with pytest.raises(dl.DaleniusError, match="list"):
+        judged(lambda value: iter([value]), 1, samples=400)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_a_time_that_is_none_is_refused(seconds: float) -> None:
+    with pytest.raises(dl.DaleniusError, match="seconds"):
+        judged(once(1), 1, seconds=seconds)
 
 
 def test_whether_a_function_gives_many_outputs_is_read_off_its_parameters() -> None:
