@@ -16,6 +16,7 @@ from dalenius.engines.duckdb.dialect import DUCKDB, DuckDBDialect
 from dalenius.engines.duckdb.names import OWNER
 from dalenius.engines.sql import passes, relations
 from dalenius.engines.sql.dialect import Dialect, Rows
+from dalenius.mechanisms import gaussian, laplace
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.binding import sources
@@ -158,6 +159,25 @@ def one_sample(program: Any, steps: Any, results: Any, allowance: Any, entropy: 
     return right_release(program, steps, results, allowance, Again())
 
 
+@contextmanager
+def noise_from_a_cache() -> Iterator[None]:
+    """Noise of a scale is drawn once, and kept for the next who needs as much of it."""
+    pure = patch.object(laplace, "discrete_laplace", cached(laplace.discrete_laplace))
+    with pure, patch.object(gaussian, "discrete_gaussian", cached(gaussian.discrete_gaussian)):
+        yield
+
+
+def cached(right: Any) -> Any:
+    kept: dict[Any, Any] = {}
+
+    def noise(*given: Any, **named: Any) -> Any:
+        if given not in kept:
+            kept[given] = right(*given, **named)
+        return kept[given]
+
+    return noise
+
+
 def exact_as_well(program: Any, steps: Any, results: Any, allowance: Any, entropy: Entropy) -> Any:
     """The answer is rounded by what the exact numbers are."""
     released = right_release(program, steps, results, allowance, entropy)
@@ -216,6 +236,7 @@ BUGS = (
             lambda: patch.object(pricing, "release", keys_of_the_data), count=60),
     Planted("one sample counted twice", ("G2", "I1"), "replay",
             lambda: patch.object(pricing, "release", one_sample), count=40),
+    Planted("noise from a cache", ("G2", "I1"), "replay", noise_from_a_cache, count=40),
     Planted("an exact number beside the noisy ones", ("C2", "D6"), "replay",
             lambda: patch.object(pricing, "release", exact_as_well), count=40),
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from checks import SeededEntropy
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.amounts import Amount, price
 from dalenius.accounting.composition import repeated
+from dalenius.audit.replay.recording import NotedEntropy
 from dalenius.audit.replay.replaying import Finding, Replayed, replay
+from dalenius.mechanisms import laplace
 from dalenius.mechanisms.door import Mechanism, measure
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.grouped_choice import GroupedChoice
@@ -66,6 +69,18 @@ def of(run: Callable[[list[int]], Any], **how: Any) -> Replayed:
 
 def kinds(found: Replayed) -> list[str]:
     return [finding.kind for finding in found.findings]
+
+
+def test_bits_are_known_again_however_they_are_drawn_and_few_are_not_compared() -> None:
+    def drawn(seed: object, times: int, most: int) -> bytes:
+        noted = NotedEntropy(SeededEntropy(seed))
+        for _ in range(times):
+            noted.below(most)
+        return noted.known
+
+    assert drawn(7, 40, 4) == drawn(7, 40, 4) != b""
+    assert drawn(7, 40, 4) != drawn(8, 40, 4)
+    assert drawn(7, 40, 2) == b""
 
 
 # ---- what is private passes
@@ -181,6 +196,11 @@ def seeded(rows: list[int]) -> int:
     return released(LAPLACE, len(rows), entropy=SeededEntropy(7))
 
 
+def cached(rows: list[int]) -> int:
+    with patch.object(laplace, "discrete_laplace", lambda *given, **named: np.array([3])):
+        return released(LAPLACE, len(rows))
+
+
 def not_a_number(rows: list[int]) -> int:
     return released(LAPLACE, float("nan") if len(rows) > 8 else 8)
 
@@ -207,6 +227,7 @@ def reshaped(rows: list[int]) -> list[int]:
         (talkative, "error"),
         (reusing, "noise"),
         (seeded, "noise"),
+        (cached, "noise"),
     ],
 )
 def test_what_shows_past_the_noise_is_found(run: Callable[[list[int]], Any], kind: str) -> None:

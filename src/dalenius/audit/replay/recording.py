@@ -19,16 +19,16 @@ from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import Entropy
 
-NOTED = 16
-"""How many random bytes of a call are remembered: enough to know them again."""
+NOTED = 128
+"""How many random bits of a call are remembered: enough to know them again."""
 
 
 @dataclass(frozen=True)
 class Call:
     """One use of the door: its public parameters, the exact value that came to it, and what it gave out.
 
-    `session` numbers the running sparse vectors of a run, for a question to one; `noise` is what it drew first, and
-    `failed` says that it gave nothing out.
+    `session` numbers the running sparse vectors of a run, for a question to one; `noise` is what it drew first, if that
+    is enough to know it again, `drew` whether it drew at all, and `failed` says that it gave nothing out.
     """
 
     mechanism: Any
@@ -39,6 +39,7 @@ class Call:
     session: int | None = None
     noise: bytes = b""
     failed: bool = False
+    drew: bool = True
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -99,7 +100,7 @@ class Recorder:
             output = self._output(here, noted)
             failed = False
         finally:
-            facts = exact.sensitivity, exact.neighbours, value, output, session, bytes(noted.first), failed
+            facts = exact.sensitivity, exact.neighbours, value, output, session, noted.known, failed, noted.drawn > 0
             self.calls.append(Call(mechanism, *facts))
         return output
 
@@ -139,31 +140,39 @@ class NotedEntropy(Entropy):
     """Random bits of another source, of which the first are remembered: no two calls may ever draw the same."""
 
     def __init__(self, source: Entropy) -> None:
-        self._source, self.first = source, bytearray()
+        self._source, self._first, self.drawn = source, bytearray(), 0
+
+    @property
+    def known(self) -> bytes:
+        """The first bits, or nothing where there are so few that others may well be the same."""
+        return bytes(self._first) if self.drawn >= NOTED // 2 else b""
 
     def read(self, count: int) -> bytes:
         found = self._source.read(count)
-        self._note(found)
+        self._note(found, 8 * count)
         return found
 
     def bits(self, count: int) -> int:
         found = self._source.bits(count)
-        self._note(found.to_bytes((count + 7) // 8, "little"))
+        self._note(found.to_bytes((count + 7) // 8, "little"), count)
         return found
 
     def word(self) -> int:
         found = self._source.word()
-        self._note(found.to_bytes(8, "little"))
+        self._note(found.to_bytes(8, "little"), 64)
         return found
 
     def words(self, count: int) -> NDArray[np.uint64]:
         found = self._source.words(count)
-        self._note(found[: NOTED // 8].tobytes())
+        self._note(found[: NOTED // 64].tobytes(), 64 * count)
         return found
 
     def below(self, n: int) -> int:
-        return self._source.below(n)
+        found = self._source.below(n)
+        self._note(found.to_bytes((n.bit_length() + 7) // 8, "little"), n.bit_length() - 1)
+        return found
 
-    def _note(self, drawn: bytes) -> None:
-        if len(self.first) < NOTED:
-            self.first += drawn[: NOTED - len(self.first)]
+    def _note(self, drawn: bytes, bits: int) -> None:
+        if self.drawn < NOTED:
+            self._first += drawn[: NOTED // 8]
+        self.drawn += bits

@@ -10,19 +10,26 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
+import numpy as np
+
 from dalenius.accounting.amounts import Amount, price
 from dalenius.accounting.conversion import to_approximate, to_pure
 from dalenius.audit.replay.distances import excesses
 from dalenius.audit.replay.likeness import first_difference
-from dalenius.audit.replay.recording import NOTED, Call, Recorder, Replayer, composed
+from dalenius.audit.replay.recording import Call, Recorder, Replayer, composed
 from dalenius.errors import TheoremDoesNotApply
 from dalenius.mechanisms.door import witnessed
+from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.randomized_response import RandomizedResponse
 from dalenius.privacy.losses import ApproximateDP, Loss, PureDP
 
 Data = TypeVar("Data")
 Charged: TypeAlias = "Loss | Amount | Sequence[Amount]"
 """What was paid: a loss, or the amounts that a ledger took from each population."""
 Kind: TypeAlias = Literal["calls", "parameters", "sensitivity", "leak", "error", "noise", "charge"]
+_NOISE = (DiscreteLaplace, DiscreteGaussian, RandomizedResponse)
+"""What must draw whenever there is a value."""
 ORDERS = (2, 4, 16, 64, 256)
 """At which Rényi orders a loss is compared with one that is stated in these terms."""
 
@@ -36,7 +43,7 @@ class Finding:
     sensitivity  the exact input of a call moved further than declared: `norm`, `moved` and `declared` say how far
     leak         what was handed out differs although all outputs of mechanisms were the same
     error        an error comes, or says something, on one side only
-    noise        two calls drew the same random bits
+    noise        two calls drew the same random bits, or noise was added that was not drawn
     charge       the calls cost more than was charged
     """
 
@@ -166,7 +173,9 @@ def _number(value: object) -> str:
 def _repeated_noise(calls: Iterable[Call]) -> Iterator[Finding]:
     seen: set[bytes] = set()
     for place, call in enumerate(calls):
-        if len(call.noise) < NOTED // 2:
+        if isinstance(call.mechanism, _NOISE) and np.size(call.value) and not (call.drew or call.failed):
+            yield Finding("noise", f"call {place} ({_name(call)}) drew no random bits", place)
+        if not call.noise:
             continue
         if call.noise in seen:
             yield Finding("noise", f"call {place} ({_name(call)}) drew random bits that were drawn before", place)
