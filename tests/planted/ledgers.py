@@ -5,20 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
 from dalenius.audit.checks.planting import Planted
 from dalenius.curator.asking import asking
 from dalenius.curator.asking.asking import Asked
-from dalenius.curator.door import Door, allowance, measured
+from dalenius.curator.door import Door, Payer, allowance, measured
 from dalenius.curator.ledger.balances import Balances
 from dalenius.curator.ledger.ledger import Ledger
 from dalenius.engines.several import Engines
 from dalenius.errors import BudgetExceeded, WorkStopped
 
 bought, paid, answer = Door._bought, Door._paid, Door.answer
-price = asking.bought
+price, charges = asking.bought, Payer.charges
 
 
 def answer_first(self: Door, request: Any) -> Any:
@@ -85,6 +86,10 @@ def price_reads_rows() -> Iterator[None]:
         yield
 
 
+def less_than_the_price(self: Payer, amounts: Any) -> Any:
+    return charges(self, {name: replace(each, divergence=each.divergence * 9 // 10) for name, each in amounts.items()})
+
+
 def below_zero(people: Any, *, epsilon: Any, share: Any) -> Any:
     return price(people, epsilon=str(epsilon).lstrip("-") if isinstance(epsilon, str) else epsilon, share=share)
 
@@ -96,6 +101,8 @@ def door(name: str, wrong: Any) -> Callable[[], Any]:
 BUGS = (
     Planted("answer before the charge", ("H2",), "ledger", door("_bought", answer_first),
             part="questions that look at the ledger", count=40),
+    Planted("less charged than the price", ("B3", "H5"), "ledger",
+            lambda: patch.object(Payer, "charges", less_than_the_price), part="prices of questions", count=40),
     Planted("refund on error", ("H7",), "ledger", door("_paid", refunded), part="ways to fail after the charge",
             count=40),
     Planted("data-dependent error text", ("D4",), "ledger", door("_paid", failures_told),

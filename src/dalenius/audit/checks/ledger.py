@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
@@ -20,8 +20,10 @@ import pyarrow as pa
 from dalenius.accounting.budget import Budget
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.curator.answers.encoding import encoded
+from dalenius.curator.asking.prices import Offer
 from dalenius.curator.databases import Database, create
 from dalenius.curator.databases import open as opened
+from dalenius.curator.ledger.accounts import Charge, Receipt
 from dalenius.engines.duckdb.connection import File
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.several import Engines
@@ -139,6 +141,33 @@ def _race(folder: Path, count: int) -> tuple[int, list[str]]:
         broken += ["an answer has the receipt of another"] if len(set(told)) < len(told) else []
         broken += list(db.verify().problems)
     return count, broken
+
+
+def _to_the_unit(folder: Path, count: int) -> tuple[int, list[str]]:
+    """The receipt, and what the account has less afterwards, are the price: neither less nor more."""
+    broken = list[str]()
+    offers: list[dict[str, Any]] = [{"epsilon": _PRICE}, {"epsilon": _PRICE / 7}, {"share": Fraction(1, 300)}]
+    with _database(folder) as db:
+        ledger = db._curator.ledger
+        for text in (_COUNT.format(age=30), "SELECT city, AVG(age) AS a, COUNT(*) AS n FROM visits GROUP BY city"):
+            for offer in offers:
+                question = db.sql(text)
+                price = question._priced(Offer(**offer), None).charge["patients"]
+                receipts = {receipt.id: receipt for receipt in ledger.history()}
+                before = {charge.account: ledger.spent(charge.account) for charge in _charges(receipts.values())}
+                paid = question.run(**offer).receipt
+                new = [receipt for receipt in ledger.history() if receipt.id not in receipts]
+                taken = [charge.amount for charge in _charges(new)]
+                if [receipt.id for receipt in new] != [paid] or taken != [price]:
+                    broken.append(f"a price of {price} was charged as {', '.join(map(str, taken)) or 'nothing'}")
+                for charge in _charges(new):
+                    if before and ledger.spent(charge.account) != before[charge.account] + charge.amount:
+                        broken.append(f"a charge of {charge.amount} is not what the account has less")
+    return 2 * len(offers), broken
+
+
+def _charges(receipts: Iterable[Receipt]) -> list[Charge]:
+    return [charge for receipt in receipts for charge in receipt.charges]
 
 
 def _charged_first(folder: Path, count: int) -> tuple[int, list[str]]:
@@ -292,6 +321,7 @@ def _told(work: Callable[[], object]) -> BaseException | None:
 
 PROMISES: tuple[tuple[str, str, Callable[[Path, int], tuple[int, list[str]]]], ...] = (
     ("charges by many at once", "never more than the budget", _race),
+    ("prices of questions", "charged to the unit", _to_the_unit),
     ("questions that look at the ledger", "charged before anything is read", _charged_first),
     ("ways to fail after the charge", "charged, and all told alike", _failing),
     ("repeated attempts and questions", "the same bytes, for nothing", _repeated),
