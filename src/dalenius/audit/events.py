@@ -128,8 +128,10 @@ def _learned(outputs: Outputs, high: Counts, low: Counts, seen: Members) -> _Ord
             places[end]
         ], f"an output that a linear rule over {outputs.ranks.shape[1]} entries puts first"
 
-    last = np.append(rule[places][1:] != rule[places][:-1], True)
-    return _Order(places, np.flatnonzero(last & seen[places]), event)
+    # Outputs that the rule puts together belong to the event, so it ends at the last of them if any of them was seen.
+    last = np.flatnonzero(np.append(rule[places][1:] != rule[places][:-1], True))
+    any_seen = np.logical_or.reduceat(seen[places], np.append(0, last[:-1] + 1))
+    return _Order(places, last[any_seen], event)
 
 
 def _features(outputs: Outputs, counts: Counts) -> Iterator[NDArray[np.float64]]:

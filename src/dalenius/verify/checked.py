@@ -170,6 +170,10 @@ def finite(tables: Mapping[Any, Table], neighbours: Related, *, truncated: bool 
     high = {value: {o: _bound(mass, upper) for o, mass in table.items()} for value, table in tables.items()}
     missing = {value: _missing(low[value], high[value], truncated=truncated) for value in tables}
     pairs = tuple(_pairs(tuple(tables), neighbours))
+    if all(x == y for x, y in pairs):
+        raise InvalidParameter(
+            "neighbours", "no two inputs", allowed="at least one pair: without one, any claim is true"
+        )
     both = [*pairs, *((y, x) for x, y in pairs)]
     none = Fraction(0)
     most = curve(line for x, y in both for line in lines(high[x], low[y], (x, y), missing[x]))
@@ -203,6 +207,8 @@ def _least(
 
 def _bound(mass: Mass, end: Callable[[arb], Fraction]) -> Fraction:
     if isinstance(mass, arb):
+        if not mass.is_finite():
+            raise InvalidParameter("mass", str(mass), allowed="a number from 0 to 1, or a ball around one")
         with precise():
             return max(Fraction(0), end(mass))
     return not_negative(mass=mass)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from flint import arb
@@ -155,6 +156,21 @@ def test_equal_tables_cost_nothing() -> None:
     checked = finite({0: {"a": 1}, 1: {"a": 1}}, [(0, 1)])
     assert (checked.epsilon, checked.pair, checked.event, checked.pieces()) == (0, None, (), ())
     assert "epsilon = 0" in str(checked)
+
+
+@pytest.mark.parametrize(
+    ("law", "related"),
+    [(RESPONSE, []), ({}, []), (RESPONSE, lambda x, y: False), (RESPONSE, [(0, 0)]), ({0: {0: 1}}, Replace())],
+)
+def test_nothing_to_compare_is_refused_and_proves_no_claim(law: Any, related: Any) -> None:
+    with pytest.raises(InvalidParameter, match="at least one pair"):
+        finite(law, related)
+
+
+@pytest.mark.parametrize("mass", ["nan", "inf"])
+def test_a_mass_that_is_no_number_is_refused(mass: str) -> None:
+    with pytest.raises(InvalidParameter, match="a ball around one"):
+        finite({0: {0: arb(mass)}, 1: {0: F(1)}}, [(0, 1)])
 
 
 def test_a_pair_without_a_table_is_refused() -> None:
