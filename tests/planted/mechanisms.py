@@ -12,11 +12,16 @@ import numpy as np
 
 from dalenius.audit.checks.planting import Planted
 from dalenius.mechanisms import sparse_session
+from dalenius.mechanisms.exponential import ExponentialMechanism
+from dalenius.mechanisms.grouped_choice import GroupedChoice
 from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.limited_domain import LimitedTopK
 from dalenius.mechanisms.noisy_max import NoisyMax
 from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
+from dalenius.mechanisms.prefix import PrefixSearch
 from dalenius.mechanisms.sparse_session import Session
 from dalenius.mechanisms.thresholding import ThresholdedCounts
+from dalenius.mechanisms.top_k import OneShotTopK, TopK
 from dalenius.randomness import entropy
 from dalenius.randomness.entropy import _StreamCipher
 
@@ -70,6 +75,52 @@ def questions_without_noise() -> Iterator[None]:
         yield
 
 
+def largest(self: Any, scores: Any, source: Any) -> int:
+    return int(np.argmax(np.asarray(scores)))
+
+
+def largest_few(self: Any, scores: Any, source: Any) -> tuple[int, ...]:
+    return tuple(np.argsort(-np.asarray(scores), kind="stable")[: self.k].tolist())
+
+
+def largest_keys(self: LimitedTopK, value: Any, source: Any) -> tuple[Any, ...]:
+    return tuple(value.keys[place] for place in np.argsort(-value.counts, kind="stable")[: self.k])
+
+
+def largest_of_each(self: GroupedChoice, counts: Any, source: Any) -> tuple[int, ...]:
+    return tuple(int(np.argmax(each)) for each in counts)
+
+
+def likeliest_name(self: PrefixSearch, counts: Any, source: Any) -> str:
+    return str(max(counts, key=lambda name: counts[name], default=""))
+
+
+@contextmanager
+def no_noise_in_sessions() -> Iterator[None]:
+    with threshold_without_noise(), questions_without_noise():
+        yield
+
+
+def without_noise() -> Iterator[Planted]:
+    """A release that is exact, of each kind whose samples are drawn in another way."""
+    kinds: tuple[tuple[str, type, Any], ...] = (
+        ("noisy max", NoisyMax, largest),
+        ("permute and flip", PermuteAndFlip, largest),
+        ("exponential", ExponentialMechanism, largest),
+        ("top two", TopK, largest_few),
+        ("two in one shot", OneShotTopK, largest_few),
+        ("limited top two", LimitedTopK, largest_keys),
+        ("choices", GroupedChoice, largest_of_each),
+        ("prefix search", PrefixSearch, likeliest_name),
+    )
+    for part, kind, exact in kinds:
+        plant = replaced(kind, "release", exact)
+        yield Planted(f"release without noise: {part}", ("F2", "C2"), "audit", plant, part=part, count=1_000)
+    for part in ("above threshold", "sparse", "numeric sparse"):
+        name = f"session without noise: {part}"
+        yield Planted(name, ("F1",), "audit", no_noise_in_sessions, part=part, count=1_000)
+
+
 class ForgetsForks(_StreamCipher):
     """The words that were drawn ahead survive a fork."""
 
@@ -110,6 +161,7 @@ BUGS = (
             replaced(NoisyMax, "loss", half(NoisyMax)), part="noisy max"),
     Planted("threshold noise missing", ("F1",), "exact", threshold_without_noise, part="sparse", count=4_000),
     Planted("noise of questions missing", ("F1",), "exact", questions_without_noise, part="sparse", count=4_000),
+    *without_noise(),
     Planted("seeded noise", ("I1",), "rng", lambda: patch.object(entropy, "_SYSTEM", Seeded()), count=60_000),
     Planted("noise repeated after a fork", ("I2",), "rng",
             lambda: patch.object(entropy, "_SYSTEM", ForgetsForks()), count=60_000),

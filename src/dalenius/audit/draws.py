@@ -3,7 +3,8 @@
 Numbers are released as one array. Keys are released as one long list, in which every sample has keys of its own: keys
 are decided one by one from their own counts, so the samples are independent. Selections draw the noise, the coins or
 the choices of all samples at once, by the function that their release calls; where one choice depends on those before
-it, the samples that chose alike so far choose together.
+it, the samples that chose alike so far choose together. Sparse vectors are drawn as their exact law describes them.
+That single releases of these follow the same law is shown beside (`audit.singles`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Numbers = NDArray[Any]
 _ABSENT = -(10**9)
 _KEYS = (GeometricKeySelection, RenyiKeySelection, ThresholdedCounts, CountedKeys)
 _NOISE = (DiscreteLaplace, DiscreteGaussian, RandomizedResponse, CoinResponse)
-_SPARSE = (AboveThreshold, Sparse, NumericSparse)
+SPARSE = (AboveThreshold, Sparse, NumericSparse)
 _LEAST_CHUNK = 2_000
 
 
@@ -50,7 +51,7 @@ def at_once(case: Case, mechanism: Any) -> Callable[[Any, int, Entropy], Numbers
     """How many samples are drawn in one call, None where it is done one by one."""
     if isinstance(mechanism, _NOISE):
         return partial(_numbers, mechanism)
-    if isinstance(mechanism, _SPARSE):
+    if isinstance(mechanism, SPARSE):
         return partial(_transcripts, mechanism)
     if isinstance(mechanism, NoisyMax):
         return partial(_winners, mechanism)
@@ -59,6 +60,11 @@ def at_once(case: Case, mechanism: Any) -> Callable[[Any, int, Entropy], Numbers
     if isinstance(mechanism, _KEYS):
         return partial(_keys, mechanism, key_names(case))
     return choices(mechanism, key_names(case))
+
+
+def runs_its_own_release(case: Case, mechanism: Any) -> bool:
+    """Whether every sample comes from the mechanism's own release, called for many values or one by one."""
+    return isinstance(mechanism, (*_NOISE, *_KEYS)) or at_once(case, mechanism) is None
 
 
 def key_names(case: Case) -> list[Key]:

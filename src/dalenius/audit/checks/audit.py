@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.draws import at_once, cores, drawn
 from dalenius.audit.reporting import AuditReport, audit, tested_at
+from dalenius.audit.singles import RUNS, has_singles, unlike_its_law
 from dalenius.privacy.odds import bracket
 from dalenius.verify.cases.case import Case
 from dalenius.verify.cases.every import CASES, left_out
@@ -58,22 +59,24 @@ class Audited:
 def check(asked: Asked, epsilons: Sequence[Fraction] = EPSILONS, cases: Sequence[Case] = CASES) -> Outcome:
     """Lower bounds on the epsilon of every mechanism, from samples alone: none is above its claim.
 
+    Where samples are drawn in another way than by a mechanism's release, single releases are compared with its law.
     Slow mechanisms, which are run one by one, have all samples in their first case and a hundredth in the others.
     """
     samples = asked.count or SAMPLES
     found = list(audited(asked, cases, epsilons, samples))
-    figures = [_missing(), *(_figure(found, epsilon) for epsilon in epsilons)]
+    unlike = list(_unlike(cases, Fraction(1) if 1 in epsilons else epsilons[0], samples))
+    figures = [_missing(), *(_figure(found, epsilon) for epsilon in epsilons), *_singles(cases, samples, unlike)]
     goal = next((share for least, share in TIGHT if samples >= least), None)
     tight = [one for one in found if one.attains and one.report.samples == samples]
     if tight and goal:
         figures.append(_tightness(tight, goal))
-    return Outcome(NAME, tuple(figures), tuple(str(one) for one in found if one.report.refuted))
+    return Outcome(NAME, tuple(figures), (*(str(one) for one in found if one.report.refuted), *unlike))
 
 
 def audited(asked: Asked, cases: Sequence[Case], epsilons: Sequence[Fraction], samples: int) -> Iterable[Audited]:
     """Each case at each epsilon, on the pair that is easiest to tell apart."""
     sizes = _sizes(cases, samples)
-    confidence = 1 - FALSE_ALARMS / (len(cases) * len(epsilons))
+    confidence = 1 - FALSE_ALARMS / 2 / (len(cases) * len(epsilons))
     done, total = 0, sum(sizes) * len(epsilons)
     for epsilon in epsilons:
         for case, size in zip(cases, sizes, strict=True):
@@ -120,6 +123,26 @@ def _sizes(cases: Sequence[Case], samples: int) -> list[int]:
         sizes.append(max(4, samples // _SLOW_SHARE) if slow and kind in begun else samples)
         begun.add(kind)
     return sizes
+
+
+def _unlike(cases: Sequence[Case], epsilon: Fraction, samples: int) -> Iterator[str]:
+    """Single releases that do not follow the exact law, on both neighbours."""
+    compared = [case for case in cases if has_singles(case)]
+    for case in compared:
+        for value in worst_pair(case, epsilon):
+            risk = FALSE_ALARMS / 2 / (2 * len(compared))
+            yield from unlike_its_law(case, epsilon, value, risk=risk, runs=_single_runs(samples))
+
+
+def _single_runs(samples: int) -> int:
+    return max(100, min(RUNS, samples // 10))
+
+
+def _singles(cases: Sequence[Case], samples: int, unlike: Sequence[str]) -> Iterator[Figure]:
+    compared = sum(has_singles(case) for case in cases)
+    if compared:
+        what = f"mechanisms of which {_single_runs(samples):,} single releases a side were beside their exact law"
+        yield Figure(what, compared, f"{len(unlike)} outcomes too often or too rarely", "0", not unlike)
 
 
 def _missing() -> Figure:

@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from checks import SeededEntropy
+from checks import ALARM, SeededEntropy
 from dalenius.audit import draws as drawing
 from dalenius.audit.checks import audit as checked
 from dalenius.audit.checks.outcomes import Asked
+from dalenius.audit.singles import has_singles, unlike_its_law
 from dalenius.randomness.entropy import system_entropy
 from dalenius.verify.cases import every
 from dalenius.verify.cases.case import Case
@@ -89,6 +90,16 @@ def test_many_draws_at_once_follow_the_exact_law(case: Case) -> None:
     for outcome in sorted(law, key=lambda o: float(law[o].mid()))[-3:]:
         chance = float(law[outcome].mid())
         assert abs(counts.get(outcome, 0) - size * chance) < 6.2 * (size * chance * (1 - chance)) ** 0.5 + 1
+
+
+def test_only_what_is_sampled_in_another_way_is_released_one_by_one_and_a_law_that_is_off_is_noticed() -> None:
+    assert not has_singles(only("Laplace"))
+    assert not has_singles(only("median"))
+    case, risk = only("exponential"), Fraction(ALARM)
+    value = checked.worst_pair(case, Fraction(1))[0]
+    assert not list(unlike_its_law(case, Fraction(1), value, risk=risk, runs=500))
+    other = Case(**{**vars(case), "law": lambda mechanism, value: case.law(case.at(Fraction(4)), (0, 3))})
+    assert list(unlike_its_law(other, Fraction(1), value, risk=risk, runs=500))
 
 
 def test_the_draws_of_the_check_are_not_seeded() -> None:
