@@ -13,6 +13,7 @@ import numpy as np
 from dalenius.audit.checks.planting import Planted
 from dalenius.mechanisms import sparse_session
 from dalenius.mechanisms.exponential import ExponentialMechanism
+from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.grouped_choice import GroupedChoice
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.limited_domain import LimitedTopK
@@ -25,7 +26,7 @@ from dalenius.mechanisms.top_k import OneShotTopK, TopK
 from dalenius.randomness import entropy
 from dalenius.randomness.entropy import _StreamCipher
 
-release = DiscreteLaplace.release
+release, bell = DiscreteLaplace.release, DiscreteGaussian.release
 threshold = ThresholdedCounts.threshold.fget  # type: ignore[attr-defined]
 
 
@@ -35,6 +36,10 @@ def replaced(kind: type, name: str, wrong: Any) -> Callable[[], Any]:
 
 def rounded_down(self: DiscreteLaplace, value: Any, source: Any) -> Any:
     return release(DiscreteLaplace(self.scale * 3 / 4, neighbours=self.neighbours), value, source)
+
+
+def half_the_deviation(self: DiscreteGaussian, value: Any, source: Any) -> Any:
+    return bell(DiscreteGaussian(variance=self.variance / 4, neighbours=self.neighbours), value, source)
 
 
 def one_draw_for_empty_groups(self: DiscreteLaplace, value: Any, source: Any) -> Any:
@@ -151,6 +156,8 @@ BUGS = (
     Planted("float noise", ("A1", "A2"), "float", replaced(DiscreteLaplace, "release", in_floats), count=5_000),
     Planted("scale rounded down", ("A4", "F4"), "audit", replaced(DiscreteLaplace, "release", rounded_down),
             part="Laplace", count=60_000),
+    Planted("half the deviation of Gaussian noise", ("F4", "A5"), "audit",
+            replaced(DiscreteGaussian, "release", half_the_deviation), part="Gaussian", count=10_000),
     Planted("one noise draw for all empty groups", ("D1",), "audit",
             replaced(DiscreteLaplace, "release", one_draw_for_empty_groups), part="empty groups", count=20_000),
     Planted("at least for more than in key selection", ("D1",), "exact",

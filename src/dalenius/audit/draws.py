@@ -42,14 +42,14 @@ from dalenius.verify.cases.sparse_vectors import Version, sampled
 Numbers = NDArray[Any]
 _ABSENT = -(10**9)
 _KEYS = (GeometricKeySelection, RenyiKeySelection, ThresholdedCounts, CountedKeys)
-_NOISE = (DiscreteLaplace, DiscreteGaussian, RandomizedResponse, CoinResponse)
+NOISE = (DiscreteLaplace, DiscreteGaussian, RandomizedResponse, CoinResponse)
 SPARSE = (AboveThreshold, Sparse, NumericSparse)
 _LEAST_CHUNK = 2_000
 
 
 def at_once(case: Case, mechanism: Any) -> Callable[[Any, int, Entropy], Numbers] | None:
     """How many samples are drawn in one call, None where it is done one by one."""
-    if isinstance(mechanism, _NOISE):
+    if isinstance(mechanism, NOISE):
         return partial(_numbers, mechanism)
     if isinstance(mechanism, SPARSE):
         return partial(_transcripts, mechanism)
@@ -64,7 +64,7 @@ def at_once(case: Case, mechanism: Any) -> Callable[[Any, int, Entropy], Numbers
 
 def runs_its_own_release(case: Case, mechanism: Any) -> bool:
     """Whether every sample comes from the mechanism's own release, called for many values or one by one."""
-    return isinstance(mechanism, (*_NOISE, *_KEYS)) or at_once(case, mechanism) is None
+    return isinstance(mechanism, (*NOISE, *_KEYS)) or at_once(case, mechanism) is None
 
 
 def key_names(case: Case) -> list[Key]:
