@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from math import comb, floor
 
 import numpy as np
@@ -116,9 +116,12 @@ class BatchGradient:
 
     def release(self, value: RowCounts, entropy: Entropy) -> Integers:
         """The noisy gradient, in steps of 1 / (SLOPE ONE)."""
+        return self.noise.release(self.gradient(batch(value.entries, self.rate, entropy)), entropy)
+
+    def gradient(self, entries: Entries) -> Integers:
+        """The exact gradient over some rows: a row's part is that over it alone."""
         weights = np.array(self.weights, dtype=np.int64)
-        chosen = batch(value.entries, self.rate, entropy)
-        return self.noise.release(pull(Facts.of(chosen, weights.shape[1]), weights, self.slope), entropy)
+        return pull(Facts.of(entries, weights.shape[1]), weights, self.slope)
 
 
 def descended(
@@ -171,13 +174,18 @@ def calibrated(
         raise InvalidParameter("batch", float(rate), allowed="None where delta is 0: pure budgets do not see batches")
     squared = labels * slope.cap**2 * rows.norm_squared
     start = tuple((0,) * labels for _ in range(rows.width))
+    noise = DiscreteGaussian(squared * least_variance(rate, price, order), rows.neighbours)
+    return BatchGradient(start, slope, rate, noise, squared, rows.neighbours)
+
+
+@lru_cache(maxsize=256)
+def least_variance(rate: Fraction, price: Fraction, order: Fraction) -> Fraction:
+    """The least variance with which a batch of rows of length 1 costs no more than a divergence of an order."""
 
     def affordable(variance: Fraction) -> bool:
-        return variance > 0 and SampledGaussian(rate, squared / (2 * variance)).renyi(order) <= price
+        return variance > 0 and SampledGaussian(rate, 1 / (2 * variance)).renyi(order) <= price
 
-    variance = least_multiple(affordable, near=squared * order * rate**2 / price)
-    noise = DiscreteGaussian(variance, rows.neighbours)
-    return BatchGradient(start, slope, rate, noise, squared, rows.neighbours)
+    return least_multiple(affordable, near=order * rate**2 / price)
 
 
 def at(mechanism: BatchGradient, weights: Integers) -> BatchGradient:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,11 +128,14 @@ class Pulls:
         return cls(rows.entries.map(known, sensitivity=rows.entries.sensitivity), rows, slope)
 
     def at(self, weights: Weights) -> Exact[Integers]:
-        """The sealed gradient, in steps of 1 / (SLOPE ONE), for the nearest weights on the grid."""
+        """The sealed gradient, in steps of 1 / (SLOPE ONE), for the nearest weights on the grid.
+
+        The sizes of a row's features sum up to at most sqrt(width) times its norm, and to a whole number.
+        """
         labels, placed = weights.shape[1], on_grid(weights)
         change = self.rows.change(
             l2_squared=labels * self.slope.cap**2 * self.rows.norm_squared,
-            l1=labels * self.slope.cap * ONE * self.rows.width,
+            l1=labels * self.slope.cap * isqrt(self.rows.width * self.rows.norm_squared),
         )
         return self.facts.map(lambda facts: pull(facts, placed, self.slope), sensitivity=change)
 
