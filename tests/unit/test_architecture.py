@@ -33,6 +33,10 @@ BAD = {
         ("query/x.py", "import secrets"),
         ("query/x.py", "import pickle"),
         ("query/x.py", "import marshal"),
+        ("query/x.py", "import cloudpickle"),
+        ("query/x.py", "import numpy as xp\nx = xp.random.laplace()"),
+        ("query/x.py", "x = np.load('y', allow_pickle=True)"),
+        ("query/x.py", "x = pd.read_pickle('y')"),
         ("query/x.py", "x = torch.load('y')"),
         ("query/x.py", "eval('1')"),
         ("query/x.py", "exec('1')"),
@@ -41,6 +45,9 @@ BAD = {
     "no float law in noise": [
         ("mechanisms/x.py", "math.exp(1)"),
         ("mechanisms/x.py", "np.log(2)"),
+        ("mechanisms/x.py", "import math as m\nm.exp(1)"),
+        ("mechanisms/x.py", "import numpy as xp\nxp.log(2)"),
+        ("mechanisms/x.py", "from numpy import exp"),
         ("mechanisms/x.py", "from math import log"),
     ],
     "no SQL put together from texts": [
@@ -66,8 +73,13 @@ BAD = {
         ("mechanisms/x.py", "def release(value, seed=None): ..."),
         ("curator/x.py", "class A:\n    def run(self, *, random_state): ..."),
         ("server/x.py", "async def ask(rng): ..."),
+        ("server/x.py", "def ask(random_seed): ..."),
     ],
-    "no chance in an engine": [("engines/duckdb/x.py", "x = 'SELECT random() FROM t'")],
+    "no chance in an engine": [
+        ("engines/duckdb/x.py", "x = 'SELECT random() FROM t'"),
+        ("engines/duckdb/x.py", "x = 'SELECT * FROM t TABLESAMPLE 10%'"),
+        ("engines/duckdb/x.py", "x = 'SELECT * FROM t USING SAMPLE 5'"),
+    ],
 }
 """What each rule must notice."""
 

@@ -31,19 +31,19 @@ FLOORS = (
 """The rooms from the ground up: each may import those below it."""
 _FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
-_WEAK_MODULES = {"random", "secrets", "pickle", "marshal", "shelve", "dill", "joblib"}
+_WEAK_MODULES = {"random", "secrets", "pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
 _WEAK_CALLS = {"eval", "exec", "compile"}
 _WEAK_NAMES = {"np.random", "numpy.random", "torch.load", "yaml.load", "yaml.unsafe_load"}
 _FLOAT_LAWS = {"exp", "log", "log1p", "expm1", "log2", "log10", "pow", "gumbel", "laplace"}
 _SOURCES = {"os.urandom", "os.getrandom", "uuid.uuid4", "uuid.uuid1", "ssl.RAND_bytes"}
 _SEAL = "_Exact" + "__value"
-_SEEDS = {"seed", "random_state", "rng", "generator", "nonce"}
+_SEEDS = {"seed", "random_seed", "random_state", "rng", "generator", "nonce"}
 _SQL = re.compile(
     r"\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|DROP|ATTACH|COPY|PRAGMA|ALTER TABLE|FROM|WHERE|GROUP BY|ORDER BY"
     r"|HAVING|LIMIT|UNION|JOIN)\b"
 )
 _ENGINE_CHANCE = re.compile(
-    r"\b(random|rand|setseed|gen_random_uuid|uuid|randn|shuffle|tablesample)\s*\(", re.IGNORECASE
+    r"\b(random|rand|setseed|gen_random_uuid|uuid|randn|shuffle)\s*\(|\btablesample\b|\busing\s+sample\b", re.IGNORECASE
 )
 
 
@@ -86,22 +86,26 @@ def weak(path: str, tree: ast.AST) -> Iterator[Breach]:
         if module.split(".")[0] in _WEAK_MODULES or module.startswith("numpy.random"):
             yield line, module
     for node in _nodes(tree):
-        if isinstance(node, ast.Attribute) and _dotted(node) in _WEAK_NAMES:
+        if isinstance(node, ast.Attribute) and _unaliased(node, tree) in _WEAK_NAMES:
             yield node.lineno, _dotted(node)
         if isinstance(node, ast.ImportFrom) and node.module == "numpy" and any(a.name == "random" for a in node.names):
             yield node.lineno, "numpy.random"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _WEAK_CALLS:
             yield node.lineno, f"{node.func.id}()"
+        if isinstance(node, ast.Attribute) and node.attr in {"read_pickle", "to_pickle"}:
+            yield node.lineno, node.attr
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle" and not _is_false(node.value):
+            yield node.value.lineno, "allow_pickle"
 
 
 def float_laws(path: str, tree: ast.AST) -> Iterator[Breach]:
     """Float logarithms and exponentials: `math.exp`, `np.log` and their kin."""
     for node in _nodes(tree):
         if isinstance(node, ast.Attribute) and node.attr in _FLOAT_LAWS:
-            if _dotted(node).split(".")[0] in {"math", "np", "numpy", "cmath"}:
+            if _unaliased(node, tree).split(".")[0] in {"math", "np", "numpy", "cmath"}:
                 yield node.lineno, _dotted(node)
-        elif isinstance(node, ast.ImportFrom) and node.module in {"math", "cmath"}:
-            yield from ((node.lineno, f"math.{each.name}") for each in node.names if each.name in _FLOAT_LAWS)
+        elif isinstance(node, ast.ImportFrom) and node.module in {"math", "cmath", "numpy"}:
+            yield from ((node.lineno, f"{node.module}.{each.name}") for each in node.names if each.name in _FLOAT_LAWS)
 
 
 def composed_sql(path: str, tree: ast.AST) -> Iterator[Breach]:
@@ -166,6 +170,22 @@ def engine_chance(path: str, tree: ast.AST) -> Iterator[Breach]:
             found = _ENGINE_CHANCE.search(node.value)
             if found:
                 yield node.lineno, found[0]
+
+
+def _is_false(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def _unaliased(node: ast.Attribute, tree: ast.AST) -> str:
+    """A dotted name with the module's own name in front, whatever it is called in this file."""
+    first, *rest = _dotted(node).split(".")
+    return ".".join([_aliases(tree).get(first, first), *rest])
+
+
+@lru_cache(maxsize=2_000)
+def _aliases(tree: ast.AST) -> dict[str, str]:
+    imports = [node for node in _nodes(tree) if isinstance(node, ast.Import)]
+    return {each.asname: each.name for node in imports for each in node.names if each.asname}
 
 
 @lru_cache(maxsize=2_000)

@@ -28,7 +28,7 @@ _HEADINGS = ("check", "what was tried", "tried", "found", "goal", "")
 
 def check(chosen: argparse.Namespace, terminal: Terminal) -> int:
     """The checks of the system by itself, and of the engines that it asks."""
-    chosen.count = _count(chosen.count)
+    chosen.count = _count(chosen.count, least=0 if chosen.what == "engine" else 1)
     if chosen.what == "engine":
         return _engine(chosen, terminal)
     if chosen.what == "ledger" and chosen.folder is not None:
@@ -36,17 +36,18 @@ def check(chosen: argparse.Namespace, terminal: Terminal) -> int:
     return _checked([*CHECKS.values()] if chosen.what == "all" else [CHECKS[chosen.what]], chosen, terminal)
 
 
-def _count(text: str | None) -> int | None:
+def _count(text: str | None, *, least: int) -> int | None:
     """A number of cases as people write it: 50000, 50_000 or 5e4."""
     if text is None:
         return None
     try:
         number = Decimal(text)
-        if number == number.to_integral_value() and 0 <= number < 10**12:
+        if number == number.to_integral_value() and least <= number < 10**12:
             return int(number)
     except InvalidOperation:
         pass
-    raise InvalidParameter("--count", text, allowed="a whole number, 0 or more, such as 2000 or 1e6")
+    name, allowed = "--count (or --plans, --n)", f"a whole number, {least} or more, such as 2000 or 1e6"
+    raise InvalidParameter(name, text, allowed=allowed)
 
 
 # ---- the checks of the registry
