@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from dalenius.learn.lines import FINE, Line, start_of
@@ -49,6 +50,13 @@ def quotient(term: Expression, divisor: int) -> Expression:
 def clipped(term: Expression, lower: int, upper: int) -> Expression:
     """No less and no more than two constants."""
     return call("clamp", term, integer(int(lower)), integer(int(upper)))
+
+
+def among(term: Expression, size: int) -> Expression:
+    """A whole number from 0 to below `size`, as one of all of these, even if not all can occur."""
+    assert isinstance(term.domain, Ranged)
+    assert 0 <= term.domain.lower <= term.domain.upper < size
+    return replace(term, domain=Number(False, 0, size - 1))
 
 
 def by_number(term: Expression, values: Sequence[int]) -> Expression:

@@ -126,11 +126,15 @@ def test_the_nearest_centre_is_exact_and_the_row_s_own(seed: int) -> None:
 
 @given(st.lists(st.integers(-(2**22), 2**22), min_size=3, max_size=3), st.integers(1, 2**22), st.booleans())
 def test_no_way_is_longer_than_the_radius(way: list[int], radius: int, pure: bool) -> None:
-    (short,) = shortened(np.array([way]), radius, pure).tolist()
+    box = Box(np.full(3, -(2**22)), np.full(3, 2**22), np.ones(3, dtype=np.int64))
+    limits = Round(box, np.zeros((1, 3), dtype=np.int64), radius, pure).limits
+    (short,) = shortened(np.array([way]), limits, pure).tolist()
     length = sum(map(abs, short)) if pure else sum(step**2 for step in short)
     assert length <= (radius if pure else radius**2)
     assert all(one * other >= 0 for one, other in zip(short, way, strict=True))
-    assert max(map(abs, way)) * 3 + 2 > radius or short == way
+    whole = sum(map(abs, way)) if pure else sum(step**2 for step in way) ** 0.5
+    assert whole > radius or short == way
+    assert length ** (1 if pure else 0.5) >= min(whole, radius) * 16 / 17 - 4, "not much shorter than it has to be"
 
 
 def test_rows_are_counted_at_the_nearest_point_of_a_grid() -> None:

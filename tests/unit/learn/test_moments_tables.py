@@ -14,6 +14,7 @@ from dalenius.audit.replay.replaying import replay
 from dalenius.curator.databases import Database
 from dalenius.curator.door import allowance, measured
 from dalenius.errors import InvalidParameter
+from dalenius.learn.clusters.kmeans import KMeans
 from dalenius.learn.engine_rows import EngineRows
 from dalenius.learn.models import PrivateModel
 from dalenius.learn.moments.averages import MeanEstimator, StandardScaler
@@ -22,6 +23,7 @@ from dalenius.learn.moments.covariances import PCA, Covariance
 from dalenius.learn.moments.quantiles import QuantileEstimator
 from dalenius.learn.moments.regression import LinearRegression, Ridge
 from dalenius.learn.tables import Training
+from dalenius.privacy.exact import unseal
 from dalenius.privacy.sensitivity import Sensitivity
 
 PLANS: dict[str, tuple[PrivateModel, str | None, list[str]]] = {
@@ -34,6 +36,8 @@ PLANS: dict[str, tuple[PrivateModel, str | None, list[str]]] = {
     "gaussian": (GaussianNB(), "city", ["age", "cost"]),
     "bernoulli": (BernoulliNB(), "age", ["city"]),
     "categorical": (CategoricalNB(), "age", ["city"]),
+    "clusters": (KMeans(3), None, ["age", "cost"]),
+    "clusters of texts": (KMeans(2, method="lloyd"), None, ["age", "city"]),
 }
 
 
@@ -90,6 +94,28 @@ def test_rows_of_one_patient_that_count_for_one_are_found(monkeypatch: pytest.Mo
         _, training = LinearRegression()._planned(before.table("visits"), "cost", columns=["age", "city"])
         found = replay(running(training), before, after)
         assert "sensitivity" in {finding.kind for finding in found.findings}
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_no_row_leaves_the_engine(plan: tuple[PrivateModel, str | None, list[str]]) -> None:
+    """What comes back has a size that public keys decide, whatever the number of rows."""
+    model, target, columns = plan
+    found = []
+    for patients in (30, 3000):
+        with clinic(data=visits(patients=patients, each=1)) as db:
+            _, training = model._planned(db.table("visits"), target, columns=columns)
+            engine, sizes = db._asker.curator.engine, []
+
+            def look(step: Any, engine: Any = engine, sizes: list[int] = sizes) -> Any:
+                cells = engine.run(step)
+                sizes.append(len(unseal(cells).totals[0]))
+                return cells
+
+            for part in training._sums or ():
+                training.engine_rows(look).ready(part)
+            found.append((sizes, [step.child.keys for step in training.passes]))
+    assert all(max(sizes) <= 121 * 4 for sizes, _ in found)
+    assert all("x" not in key for _, steps in found for keys in steps for key in keys)
 
 
 def test_a_number_is_predicted_in_its_own_units() -> None:

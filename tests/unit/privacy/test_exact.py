@@ -15,7 +15,7 @@ import pytest
 
 from dalenius.errors import InvalidParameter, MissingNeighbours, NeighbourMismatch, SealedValue
 from dalenius.mechanisms.histogram import Histogram
-from dalenius.privacy.exact import Exact
+from dalenius.privacy.exact import Exact, unseal
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.sensitivity import Sensitivity
 
@@ -129,3 +129,16 @@ def test_only_measure_opens_it() -> None:
         ("mechanisms/door.py", "unseal("),
         ("mechanisms/door.py", "import Exact, unseal"),
     }
+
+
+def test_several_sealed_values_are_one_that_is_sealed_too() -> None:
+    one, other = sealed(), sealed()
+    both = Exact.together([one, other], sensitivity=Sensitivity(l1=3))
+    assert both.sensitivity.l1 == 3
+    assert unseal(both.map(sum, sensitivity=3)) == 2 * SECRET
+    with pytest.raises(SealedValue):
+        str(both)
+    with pytest.raises(NeighbourMismatch):
+        Exact.together([one, Exact(4, sensitivity=2, neighbours=Replace())], sensitivity=Sensitivity(l1=3))
+    with pytest.raises(InvalidParameter):
+        Exact.together([], sensitivity=Sensitivity(l1=3))

@@ -36,7 +36,7 @@ class PostgresDialect(LiveDialect):
     """Tables of a PostgreSQL database, whose encoding is UTF8; only pg_catalog is looked into for functions."""
 
     wide, text = "NUMERIC", "TEXT"
-    fence = "OFFSET 0"
+    fence = once = "OFFSET 0"
 
     # ---- names, literals, types
 

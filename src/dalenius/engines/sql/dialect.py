@@ -45,6 +45,10 @@ class Dialect(ABC):
     """What ends a SELECT whose columns are to be computed once, where an engine would put them in place wherever they
     are read."""
 
+    once = ""
+    """What ends a SELECT whose columns are long terms, where an engine would put them in place wherever they are read,
+    or try to when it plans."""
+
     changing = False
     """Whether public tables may have other rows now than when they were counted."""
 

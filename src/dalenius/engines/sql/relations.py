@@ -15,7 +15,7 @@ from dalenius.engines.sql.dialect import Dialect, Rows, listed
 from dalenius.engines.sql.expressions import spell
 from dalenius.engines.sql.hashes import folded, folded_unit, group_hash, key_number, mixed
 from dalenius.errors import QueryRefused
-from dalenius.query.expressions import Column, Expression
+from dalenius.query.expressions import Call, Column, Expression
 from dalenius.query.plan.relations import (
     Bound,
     Clamp,
@@ -36,6 +36,9 @@ from dalenius.query.types import WIDEST, Choice, Domain, Ranged
 
 MANY = 2**40
 """More rows than any table has."""
+
+MOST_REPEATED = 100
+"""How often columns may be read if terms are written down wherever they are read; above that they are computed once."""
 
 TAGS = 64
 """How many populations one question may join."""
@@ -82,8 +85,17 @@ def _narrowed(d: Dialect, opened: Opened, name: str, domain: Ranged | Choice) ->
 @rows.register
 def _(relation: Project, d: Dialect) -> Rows:
     child = rows(relation.child, d)
+    if d.once and _grows(relation):
+        child = Rows(f"{child.sql} {d.once}", child.coded)
     sql, columns = projected(d, child, relation.child, relation.columns)
     return Rows(f"SELECT {listed([*owner(d, relation), *columns])} FROM ({sql}) p", passed(child, relation.columns))
+
+
+def _grows(relation: Project) -> bool:
+    """Whether much would be computed if what is computed below were written down wherever it is read."""
+    below = relation.child.columns if isinstance(relation.child, Project) else ()
+    heaviest = max((term.weight for _, term in below if isinstance(term, Call)), default=0)
+    return heaviest * sum(term.weight for _, term in relation.columns if isinstance(term, Call)) > MOST_REPEATED
 
 
 @rows.register

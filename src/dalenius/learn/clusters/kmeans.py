@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.clusters.boxes import Box
 from dalenius.learn.clusters.crowds import squared_distances
 from dalenius.learn.clusters.plans import Lloyd, Seeded
-from dalenius.learn.models import Learnt, PrivateModel, Tick
-from dalenius.learn.rows import ONE, Rows
+from dalenius.learn.engine_rows import Columns, Sum
+from dalenius.learn.models import Learnt, PrivateModel, PrivateTransformer, Tick, require_arrays
+from dalenius.learn.rows import ONE, Summable
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
 
+_MOST_TERMS, _MOST_CLUSTERS = 8_000, 400  # of one pass in an engine; where there are more, rows are fetched
 
-class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateModel):
+
+class KMeans(ClassNamePrefixFeaturesOutMixin, PrivateTransformer, ClusterMixin, PrivateModel):
     """Centres of `n_clusters` clusters, so that rows are near to one of them.
 
     `method="seeded"` starts from a coarse noisy grid, or from evenly spread points if there are many columns, and adds
@@ -60,7 +64,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
             raise InvalidParameter("method", self.method, allowed="'seeded' or 'lloyd'")
         return int(clusters), Seeded() if self.method == "seeded" else Lloyd()
 
-    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _sums(self, columns: Columns) -> Sequence[Sum] | None:
+        clusters, plan = self._settings()
+        if clusters * columns.width > _MOST_TERMS or clusters > _MOST_CLUSTERS:
+            return None
+        return plan.sums(Box.of(self._scale), clusters)
+
+    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
         clusters, plan = self._settings()
         centres, sizes = plan.found(rows, Box.of(self._scale), clusters, purse, entropy, tick)
         return {"centres": centres / ONE, "sizes": sizes}
@@ -75,6 +85,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.int64]:  # noqa: N803
         """Learn from rows, and say which cluster each of them is in: to the one who gave them."""
+        require_arrays(X, "fit_predict")
         return self.fit(X, None, **options).predict(X)
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,16 +11,23 @@ from numpy.typing import NDArray
 
 from dalenius.learn.clusters.boxes import Box, Lattice
 from dalenius.learn.clusters.crowds import clustered
-from dalenius.learn.clusters.rounds import Round, moved
+from dalenius.learn.clusters.rounds import NEAREST, Round, moved, narrowest, with_features, with_nearest
+from dalenius.learn.engine_rows import Columns, Count, Grouped, Sum
 from dalenius.learn.models import Tick
-from dalenius.learn.rows import ONE, Entries, Integers, Rows
+from dalenius.learn.rows import ONE, Entries, Integers, Summable
+from dalenius.learn.terms import among, column, extended, quotient, times, total
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.purse import Noise, Purse, deviation
 from dalenius.privacy.exact import Exact
+from dalenius.query.functions.arguments import integer
+from dalenius.query.functions.functions import call
 from dalenius.randomness.entropy import Entropy
 
 _FEW = 0.1  # of the mean number of rows of a cluster
 _NEAR = 0.3  # of the way from the middle of the box to another point of it
+
+CELL = "c.0"
+"""The name of the column that says which point of a grid is nearest."""
 
 Found = tuple[Integers, NDArray[np.float64]]
 """Centres on the grid of features, and about how many rows each has."""
@@ -45,7 +53,15 @@ class Seeded:
     rounds_from_spread: int = 10
     filling: int = 7
 
-    def found(self, rows: Rows, box: Box, clusters: int, purse: Purse, entropy: Entropy, tick: Tick | None) -> Found:
+    def sums(self, box: Box, clusters: int) -> list[Sum]:
+        """Sums of every form that are asked for."""
+        lattice = Lattice.largest(box, self.cells)
+        rounds: list[Sum] = [Round(box, box.spread(clusters), narrowest(box), pure) for pure in (False, True)]
+        return [Count(), *rounds, *([Occupied(lattice)] if lattice else [])]
+
+    def found(
+        self, rows: Summable, box: Box, clusters: int, purse: Purse, entropy: Entropy, tick: Tick | None
+    ) -> Found:
         exact = rows.count()
         noise = purse.noise(purse.equal(1, share=self.counting), exact.sensitivity)
         (count,) = measure(noise, exact, purse.allowance, entropy)
@@ -58,7 +74,7 @@ class Seeded:
         return rounded(rows, box, centres, self.rounds, purse, entropy, tick)
 
     def _start(
-        self, rows: Rows, lattice: Lattice, clusters: int, noise: Noise, purse: Purse, entropy: Entropy
+        self, rows: Summable, lattice: Lattice, clusters: int, noise: Noise, purse: Purse, entropy: Entropy
     ) -> Integers:
         """Centres of the points of a grid, weighted by their noisy counts."""
         box = lattice.box
@@ -71,7 +87,7 @@ class Seeded:
 
 
 def rounded(
-    rows: Rows,
+    rows: Summable,
     box: Box,
     centres: Integers,
     rounds: int,
@@ -104,14 +120,34 @@ def filled(box: Box, centres: Integers, sizes: NDArray[np.float64], done: int) -
     return centres
 
 
-def occupied(rows: Rows, lattice: Lattice) -> Exact[Integers]:
+@dataclass(frozen=True)
+class Occupied:
+    """How many rows are nearest to each point of a grid."""
+
+    lattice: Lattice
+
+    def __call__(self, entries: Entries) -> Integers:
+        places = self.lattice.places(entries.features.astype(np.int64))
+        return np.bincount(places, entries.counts, self.lattice.size).astype(np.int64)
+
+    def asked(self, columns: Columns) -> list[Grouped]:
+        """The same of rows in an engine: for each column the nearest level, all of them as one number."""
+        box, levels = self.lattice.box, self.lattice.levels
+        features, below = with_features(box, columns), np.cumprod([1, *levels[:0:-1]])[::-1].tolist()
+        parts = []
+        for place, (level, weight) in enumerate(zip(levels, below, strict=True)):
+            low, side = int(box.lower[place]), int(box.upper[place] - box.lower[place])
+            steps = times(call("subtract", column(features, f"f.{place}"), integer(low)), 2 * (level - 1))
+            parts.append(times(quotient(call("add", steps, integer(side)), 2 * side), weight))
+        return [Grouped(extended(features, {CELL: among(total(parts), self.lattice.size)}, kept=()), (CELL,))]
+
+    def put(self, columns: Columns, found: Sequence[Integers]) -> Integers:
+        return found[0][:, 0]
+
+
+def occupied(rows: Summable, lattice: Lattice) -> Exact[Integers]:
     """How many rows are nearest to each point of a grid, sealed. A row is counted once."""
-
-    def counted(entries: Entries) -> Integers:
-        places = lattice.places(entries.features.astype(np.int64))
-        return np.bincount(places, entries.counts, lattice.size).astype(np.int64)
-
-    return rows.summed(counted, l2_squared=1, l1=1)
+    return rows.summed(Occupied(lattice), l2_squared=1, l1=1)
 
 
 @dataclass(frozen=True)
@@ -125,7 +161,13 @@ class Lloyd:
 
     rounds: int = 7
 
-    def found(self, rows: Rows, box: Box, clusters: int, purse: Purse, entropy: Entropy, tick: Tick | None) -> Found:
+    def sums(self, box: Box, clusters: int) -> list[Sum]:
+        """Sums of every form that are asked for."""
+        return [Members(box, box.spread(clusters))]
+
+    def found(
+        self, rows: Summable, box: Box, clusters: int, purse: Purse, entropy: Entropy, tick: Tick | None
+    ) -> Found:
         centres, part = box.spread(clusters), purse.equal(2 * self.rounds)
         sizes = np.zeros(clusters)
         for done in range(self.rounds):
@@ -140,20 +182,35 @@ class Lloyd:
         return centres, np.maximum(sizes, 0.0)
 
 
-def totals(rows: Rows, box: Box, centres: Integers) -> tuple[Exact[Integers], Exact[Integers]]:
-    """The sealed counts of clusters, and the sealed sums of their rows."""
-    step = Round(box, centres, 1, False)
+@dataclass(frozen=True)
+class Members:
+    """For each cluster how many rows are nearest to its centre, and then what these rows add up to."""
 
-    def counts(entries: Entries) -> Integers:
-        nearest = step.nearest(entries.features.astype(np.int64))
-        return np.bincount(nearest, entries.counts, len(centres)).astype(np.int64)
+    box: Box
+    centres: Integers
 
-    def sums(entries: Entries) -> Integers:
+    def __call__(self, entries: Entries) -> Integers:
         features = entries.features.astype(np.int64)
-        nearest, parts = step.nearest(features), features * entries.counts[:, None]
-        return np.stack([np.bincount(nearest, column, len(centres)) for column in parts.T], axis=1).astype(np.int64)
+        nearest = Round(self.box, self.centres, 1, False).nearest(features)
+        parts = np.column_stack([np.ones(len(features), dtype=np.int64), features]) * entries.counts[:, None]
+        sums = [np.bincount(nearest, column, len(self.centres)) for column in parts.T]
+        return np.stack(sums, axis=1).astype(np.int64)
 
+    def asked(self, columns: Columns) -> list[Grouped]:
+        near = with_nearest(self.box, self.centres, columns)
+        features = tuple(column(near, f"f.{place}") for place in range(self.box.width))
+        return [Grouped(near, (NEAREST,), features)]
+
+    def put(self, columns: Columns, found: Sequence[Integers]) -> Integers:
+        return found[0]
+
+
+def totals(rows: Summable, box: Box, centres: Integers) -> tuple[Exact[Integers], Exact[Integers]]:
+    """The sealed counts of clusters, and the sealed sums of their rows."""
+    members, once = Members(box, centres), rows.change(l2_squared=1, l1=1)
+    both = rows.summed(members, l2_squared=rows.norm_squared + 1, l1=ONE * rows.width + 1)
+    added = rows.change(l2_squared=rows.norm_squared, l1=ONE * rows.width)
     return (
-        rows.summed(counts, l2_squared=1, l1=1),
-        rows.summed(sums, l2_squared=rows.norm_squared, l1=ONE * rows.width),
+        both.map(lambda found: found[:, 0], sensitivity=once),
+        both.map(lambda found: found[:, 1:], sensitivity=added),
     )

@@ -7,6 +7,7 @@ Textbook: S14.5 (which adds the rows up, and splits what may be lost equally bet
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isqrt, sqrt
@@ -15,13 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.learn.clusters.boxes import FINEST, Box
+from dalenius.learn.engine_rows import Columns, Grouped
 from dalenius.learn.exact_sums import product
-from dalenius.learn.rows import ONE, Entries, Integers, Rows
+from dalenius.learn.rows import ONE, Entries, Integers, Summable
+from dalenius.learn.terms import among, by_number, by_value, clipped, column, extended, times, total
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.purse import Purse, deviation
 from dalenius.privacy.exact import Exact
+from dalenius.query.expressions import Expression
+from dalenius.query.functions.arguments import integer
+from dalenius.query.functions.functions import call
+from dalenius.query.plan.relations import Relation
 from dalenius.randomness.entropy import Entropy
 
+NEAREST = "n.0"
+"""The name of the column that says which centre is nearest."""
+_FINENESS = 16  # ways are shortened by no more than such a part too much
 _NARROWEST = 100  # the radius is never below this part of the largest
 _COUNTING = 4  # a row counts as a fourth of the radius: sums need the precision, counts do not
 _HEAVIEST = 2**20  # sums of 2^28 rows stay below 2^53
@@ -53,42 +63,110 @@ class Round:
         squares = (self.centres * weighted).sum(axis=1)
         return np.asarray((squares - 2 * inner).argmin(axis=1))
 
+    @property
+    def limits(self) -> Integers:
+        """The radius, and lengths beyond it, each about a sixteenth more than the one before, up to the longest way."""
+        sides = [int(side) for side in self.box.sides]
+        longest = sum(sides) if self.pure else isqrt(sum(side * side for side in sides)) + 1
+        found = [self.radius]
+        while found[-1] < longest:
+            found.append(found[-1] + found[-1] // _FINENESS + 1)
+        return np.array(found, dtype=np.int64)
+
+    def __call__(self, entries: Entries) -> Integers:
+        return self.summed(entries)
+
     def summed(self, entries: Entries) -> Integers:
         """For each cluster its count and its sum, of some entries."""
         features = np.clip(entries.features.astype(np.int64), self.box.lower, self.box.upper)
         nearest = self.nearest(features)
-        ways = shortened((features - self.centres[nearest]) * self.box.lengths, self.radius, self.pure)
+        ways = shortened((features - self.centres[nearest]) * self.box.lengths, self.limits, self.pure)
         parts = np.column_stack([np.full(len(ways), self.counting), ways]) * entries.counts[:, None]
         # Whole numbers below 2^53 in all, so float64 adds them exactly.
         sums = [np.bincount(nearest, column, len(self.centres)) for column in parts.T]
         return np.stack(sums, axis=1).astype(np.int64)
 
-    def of(self, rows: Rows) -> Exact[Integers]:
+    def asked(self, columns: Columns) -> list[Grouped]:
+        """The same of rows in an engine: the way from the nearest centre, how long it is, and what shortens it."""
+        near = with_nearest(self.box, self.centres, columns)
+        ways = extended(near, {
+            f"w.{place}": times(call("subtract", column(near, f"f.{place}"), by_number(column(near, NEAREST), centre)),
+                                length)
+            for place, (centre, length) in enumerate(zip(self.centres.T.tolist(), self.box.lengths.tolist(),
+                                                         strict=True))
+        }, kept=[NEAREST])  # fmt: skip
+        every = [column(ways, f"w.{place}") for place in range(self.box.width)]
+        long = extended(ways, {"l.0": total([call("abs", way) if self.pure else call("multiply", way, way)
+                                             for way in every])})  # fmt: skip
+        limits, power = self.limits.tolist(), 1 if self.pure else 2
+        upto = [(call("less_equal", column(long, "l.0"), integer(limit**power)), integer(limit)) for limit in limits]
+        divisor = call("case", *(part for pair in upto for part in pair), integer(limits[-1]))
+        cut = extended(long, {"d.0": divisor}, kept=[NEAREST, *(way.name for way in every)])
+        shorter = [
+            call("multiply", call("sign", way),
+                 call("floor_divide", times(call("abs", way), self.radius), column(cut, "d.0")))
+            for way in every
+        ]  # fmt: skip
+        return [Grouped(cut, (NEAREST,), tuple(shorter))]
+
+    def put(self, columns: Columns, found: Sequence[Integers]) -> Integers:
+        return np.asarray(found[0] * np.array([self.counting, *[1] * self.box.width]))
+
+    def of(self, rows: Summable) -> Exact[Integers]:
         """The sealed counts and sums.
 
         Guarantee: a row adds `counting` to one count and a way no longer than the radius to one sum.
         """
         straight = isqrt(self.radius**2 * self.box.width - 1) + 1  # how long the steps of a way can be together
         return rows.summed(
-            self.summed,
+            self,
             l2_squared=self.counting**2 + self.radius**2,
             l1=self.counting + (self.radius if self.pure else straight),
         )
 
 
-def shortened(ways: Integers, radius: int, pure: bool) -> Integers:
-    """Ways that are no longer than the radius; longer ones keep their direction."""
-    if pure:
-        lengths = np.abs(ways).sum(axis=1)
-    else:
-        # Rounded up: the root of a 64-bit number is below 2^32, so the two roundings of floats miss it by less than 1.
-        lengths = np.sqrt((ways**2).sum(axis=1).astype(np.float64)).astype(np.int64) + 2
-    shorter = np.abs(ways) * radius // np.maximum(lengths, 1)[:, None]
-    return np.where((lengths > radius)[:, None], np.sign(ways) * shorter, ways)
+def shortened(ways: Integers, limits: Integers, pure: bool) -> Integers:
+    """Ways that are no longer than the first of these limits, the radius; longer ones keep their direction.
+
+    Proof: a way that is no longer than a limit is multiplied by radius / limit and cut towards 0. The last limit is as
+    long as any way; a way within the radius stays as it is. There is no root in it, so that an engine can do the same.
+    """
+    lengths = np.abs(ways).sum(axis=1) if pure else (ways**2).sum(axis=1)
+    places = np.searchsorted(limits if pure else limits**2, lengths)
+    divisors = limits[np.minimum(places, len(limits) - 1)]
+    return np.asarray(np.sign(ways) * (np.abs(ways) * limits[0] // divisors[:, None]))
+
+
+def with_features(box: Box, columns: Columns) -> Relation:
+    """Rows in an engine with every feature as a column of its own, moved into the box."""
+    found: dict[str, Expression] = {}
+    for key, axis in columns.keys.items():
+        places = range(box.width)[columns.features(key)]
+        for place in places:
+            lower, upper = int(box.lower[place]), int(box.upper[place])
+            here = column(columns.relation, key)
+            indicator = [min(max(ONE * (place == other), lower), upper) for other in places]
+            text = key in columns.texts
+            found[f"f.{place}"] = by_value(axis, here, indicator) if text else clipped(here, lower, upper)
+    return extended(columns.relation, found, kept=())
+
+
+def with_nearest(box: Box, centres: Integers, columns: Columns) -> Relation:
+    """Rows in an engine with their features and the place of the nearest centre: the first of them where there are
+    several, because scores are told apart by their places."""
+    features, weighted, number = with_features(box, columns), centres * box.lengths**2, len(centres)
+    scores = {}
+    for place, weights in enumerate(weighted.tolist()):
+        parts = [times(column(features, f"f.{each}"), -2 * weight) for each, weight in enumerate(weights)]
+        score = call("add", total(parts), integer(int((centres[place] * weighted[place]).sum())))
+        scores[f"e.{place}"] = call("add", times(score, number), integer(place))
+    scored = extended(features, scores)
+    least = call("least", *(column(scored, name) for name in scores))
+    return extended(scored, {NEAREST: among(call("modulo", least, integer(number)), number)}, kept=features.schema)
 
 
 def moved(
-    rows: Rows, box: Box, centres: Integers, part: Fraction, purse: Purse, entropy: Entropy
+    rows: Summable, box: Box, centres: Integers, part: Fraction, purse: Purse, entropy: Entropy
 ) -> tuple[Integers, NDArray[np.float64]]:
     """Where centres are after one round that costs a part of the purse, and how many rows each has, about.
 
@@ -109,10 +187,19 @@ def moved(
 
 def typical_spacing(box: Box, centres: Integers) -> int:
     """The mean distance from a centre to the next one, in lengths of the box; no more than half of its diagonal."""
-    half = ceil(sqrt((box.sides.astype(np.float64) ** 2).sum()) / 2)
+    half = _half_diagonal(box)
     if len(centres) == 1:
         return half
     placed = (centres * box.lengths).astype(np.float64)
     between = np.sqrt(((placed[:, None] - placed[None]) ** 2).sum(axis=2))
     np.fill_diagonal(between, np.inf)
-    return min(half, max(half // _NARROWEST, ceil(float(between.min(axis=1).mean()))))
+    return min(half, max(narrowest(box), ceil(float(between.min(axis=1).mean()))))
+
+
+def narrowest(box: Box) -> int:
+    """The least radius that there is."""
+    return _half_diagonal(box) // _NARROWEST
+
+
+def _half_diagonal(box: Box) -> int:
+    return ceil(sqrt((box.sides.astype(np.float64) ** 2).sum()) / 2)
