@@ -48,8 +48,12 @@ class SubsampleAggregate:
         stated(self.neighbours)
 
     def loss(self, *, sensitivity: SensitivityLike) -> Loss:
-        """The sensitivity is the number of entries that one step adds, removes or replaces: 1."""
+        """The sensitivity is the number of entries that one step adds, removes or replaces: 1.
+
+        Where blocks cannot be confined there is no guarantee, and this is refused before anything is charged.
+        """
         one_step(sensitivity, mechanism="subsample and aggregate")
+        self.sandbox.require(self.function)
         return self.aggregate.loss
 
     def release(self, units: Sequence[Any], entropy: Entropy) -> Any:

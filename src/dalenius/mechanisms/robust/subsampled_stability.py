@@ -106,6 +106,8 @@ class SubsampledStability:
     def loss(self, *, sensitivity: SensitivityLike) -> ApproximateDP:
         """The sensitivity is the number of rows that one step changes: 1."""
         one_step(sensitivity, mechanism="subsampled stability")
+        if self.sandbox is not None:
+            self.sandbox.require(self.function)
         return ApproximateDP(self.epsilon, min(Fraction(1), self.delta + self.overflow))
 
     def release(self, rows: Sequence[Any], entropy: Entropy) -> Hashable | None:
