@@ -10,7 +10,7 @@ from math import ceil, floor
 from dalenius.accounting.composition import parts
 from dalenius.accounting.conversion import to_pure
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.losses import Loss
+from dalenius.privacy.losses import ApproximateDP, Loss, PureDP, RenyiCurve
 from dalenius.privacy.numbers import whole
 
 DIVERGENCE_UNIT = Fraction(1, 10**15)
@@ -47,6 +47,14 @@ class Amount:
     def within(cls, *, divergence: Fraction, delta: Fraction, order: Fraction | None) -> Amount:
         """The largest amount that is not above these figures: what a budget may hold."""
         return cls(divergence=floor(divergence / DIVERGENCE_UNIT), delta=floor(delta / DELTA_UNIT), order=order)
+
+    @property
+    def loss(self) -> Loss:
+        """What is known of whatever costs no more than this: a bound at the one order that is counted."""
+        size, event = self.divergence * DIVERGENCE_UNIT, self.delta * DELTA_UNIT
+        if self.order is not None:
+            return RenyiCurve(((self.order, size),), event)
+        return ApproximateDP(size, event) if event else PureDP(size)
 
     def __bool__(self) -> bool:
         return bool(self.divergence or self.delta)

@@ -14,6 +14,8 @@ _NOT_FOR = (
     "Values outside the declared bounds were moved to them, and rows with labels that are not listed left out.",
 )
 
+_OF_ARRAYS = ("epsilon", "delta", "neighbours")  # of a table the guarantee says them
+
 
 @dataclass(frozen=True)
 class ModelCard:
@@ -32,8 +34,10 @@ class ModelCard:
 
 def card(model: PrivateModel) -> ModelCard:
     """The card of a fitted model."""
-    settings = {name: value for name, value in model.get_params(deep=False).items() if value is not None}
     encoder = getattr(model, "encoder_", None)
+    unused = _OF_ARRAYS if encoder else ()
+    stated = model.get_params(deep=False).items()
+    settings = {name: value for name, value in stated if value is not None and name not in unused}
     classes = getattr(model, "classes_", None)
     lines = [f"# {type(model).__name__}", "", f"- Guarantee: {model.guarantee_}"]
     lines += [f"- Features: {model.n_features_in_}" + (f" ({', '.join(encoder.names)})" if encoder else "")]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dalenius.curator.asking.asking import Cost
@@ -28,8 +29,8 @@ from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.rows import ONE, Entries, Integers, Rows, sealed, steps_of
 from dalenius.learn.tables import Encoder, Training, as_answer, carried, from_answer
 from dalenius.mechanisms.purse import Purse
-from dalenius.privacy.neighbours import Neighbours
-from dalenius.privacy.numbers import Number
+from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
+from dalenius.privacy.numbers import Number, exact, shown
 from dalenius.query.frames.frames import Frame
 from dalenius.randomness.entropy import Entropy, fresh_entropy
 from dalenius.release.axes import Axis
@@ -39,6 +40,8 @@ from dalenius.release.synthetic.charging import charged
 Learnt: TypeAlias = Mapping[str, NDArray[Any]]
 """What was released, by name."""
 Tick: TypeAlias = Callable[[float], object]
+_DECLARED = ("bounds", "norm", "classes", "target_bounds", "groups", "categories", "step")
+"""Settings that a catalog takes the place of."""
 _BLOCK = 2**11  # rows that are scaled at once: few enough to stay near the processor
 
 
@@ -126,7 +129,10 @@ class PrivateModel(BaseEstimator, ABC):
         progress: Tick | None = None,
     ) -> tuple[Carrier, Training]:
         """The fit of rows of a private table; nothing is read or spent."""
+        if progress is not None and not callable(progress):
+            raise InvalidParameter("progress", progress, allowed="a function that takes the percent of the work done")
         carrier, target = carried(rows, y, columns, bins or {})
+        self._require_uncontradicted(hidden_in(carrier.question), carrier.asked.delta)
         self.encoder_ = Encoder(carrier.axes[:-1] if target else carrier.axes)
         self.n_features_in_ = len(self.encoder_.names)
         self._scale = Scale.declared((-1, 1), self.n_features_in_)
@@ -154,6 +160,19 @@ class PrivateModel(BaseEstimator, ABC):
         if target is not None:
             raise InvalidParameter("y", target.name, allowed=f"left out: {type(self).__name__} learns no column")
         return None
+
+    def _require_uncontradicted(self, hidden: Neighbours, delta: Fraction) -> None:
+        """Refuse settings that say otherwise than the catalog does, of which the guarantee and the features are."""
+        declared = [name for name in _DECLARED if getattr(self, name, None) != getattr(type(self), name, None)]
+        if declared:
+            raise InvalidParameter(declared[0], getattr(self, declared[0]), allowed="left out: the catalog declares it")
+        stated = self.delta if self.budget is None else budget_of(None, None, self.budget).delta
+        if stated is not None and exact(delta=stated) < delta:
+            raise InvalidParameter(
+                "delta", stated, allowed=f"left out, or no less than the population's, {shown(delta)}"
+            )
+        if type(relation(self.neighbours)) is Replace and type(hidden) is AddRemove:
+            raise InvalidParameter("neighbours", self.neighbours, allowed="left out: the population's hold")
 
     def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
         """Refuse settings with which nothing can be learnt, by public facts alone, before anything is charged."""
@@ -213,3 +232,20 @@ class PrivateModel(BaseEstimator, ABC):
     @abstractmethod
     def _keep(self, learnt: Learnt) -> None:
         """Make the model of what was learnt."""
+
+
+class PrivateTransformer(TransformerMixin):
+    """Turns rows into other rows: those that the caller has, never those of a private table."""
+
+    def fit_transform(self, X: Any, y: Any = None, **how: Any) -> Any:  # noqa: N803
+        """Learn from rows, and turn them into others: for the one who gave them."""
+        require_arrays(X, "fit_transform")
+        return super().fit_transform(X, y, **how)
+
+
+def require_arrays(rows: Any, method: str) -> None:
+    """Refuse rows of a private table where a method would have to show what became of each of them."""
+    if isinstance(rows, Frame):
+        raise InvalidParameter(
+            "X", "a private table", allowed=f"arrays with {method}; of a table, call fit, which shows no rows"
+        )

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dalenius.accounting.allowance import Allowance
-from dalenius.accounting.amounts import DIVERGENCE_UNIT, Amount
+from dalenius.accounting.amounts import Amount
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
 from dalenius.curator.cards.cards import Step
@@ -25,7 +25,7 @@ from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.exact import Exact
-from dalenius.privacy.losses import ZCDP, Loss, PureDP
+from dalenius.privacy.losses import Loss, PureDP
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.cells import Cells, Look
 from dalenius.query.estimates.kinds import COUNT, REAL, TEXT
@@ -113,8 +113,7 @@ class Training:
     def loss(self) -> Loss:
         """What all measurements together may lose."""
         (amount,) = self.charge.values()
-        total = amount.divergence * DIVERGENCE_UNIT
-        return PureDP(total) if amount.order is None else ZCDP(total / amount.order)
+        return amount.loss
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -182,7 +182,11 @@ class RenyiCurve(Loss):
         return min(bounds)
 
     def __str__(self) -> str:
-        return f"a Rényi curve at {len(self.points)} orders"
+        if len(self.points) > 1:
+            return f"a Rényi curve at {len(self.points)} orders"
+        ((alpha, divergence),) = self.points
+        event = f", delta = {shown(self.event)}" if self.event else ""
+        return f"a Rényi divergence of {shown(divergence)} of order {shown(alpha)}{event}"
 
 
 def randomized_response_renyi(epsilon: Fraction, alpha: Fraction) -> Fraction:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -283,6 +284,36 @@ def test_prices_are_kept_and_used_up(price: Fraction, most: int, neighbours: str
         loss = mechanism.loss(sensitivity=counted(rows).sensitivity)
         paid = loss.epsilon if isinstance(loss, PureDP) else loss.renyi(ORDER)
         assert price * Fraction(999, 1000) <= paid <= price
+
+
+@pytest.mark.parametrize("many", [1, 2, 5, 12, 40, 500])
+@pytest.mark.parametrize("order", [Fraction(3, 2), Fraction(8), Fraction(30)])
+def test_many_rows_in_one_direction_cost_no_less_than_they_lose_and_little_more_than_a_gaussian(
+    many: int, order: Fraction
+) -> None:
+    """With one weight and equal rows the worst of all tilts is known: all rows pull, or none does."""
+    rho = Fraction(1, 20 * many**2)
+    loss = objective.TiltedNormal(rho, many, Fraction(0), 1, Fraction(0))
+    together = (2 * float(rho)) ** 0.5 * many
+    exact = float(objective._larger(order, arb(together)).log()) / float(order - 1)
+    assert exact <= float(loss.renyi(order)) * (1 + 1e-9)
+    gaussian = float(order) * together**2 / 2
+    assert float(loss.renyi(order)) <= 1.1 * gaussian + 0.75 * together
+
+
+def test_corners_alone_would_be_far_too_dear_for_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss = objective.TiltedNormal(Fraction(1, 2000 * 40**2), 40, Fraction(0), 1, Fraction(0))
+    right = loss.renyi(30)
+    monkeypatch.setattr(objective.TiltedNormal, "_together", objective.TiltedNormal._by_corners)
+    assert loss.renyi(30) > 5 * right
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-9"])
+def test_units_with_many_rows_have_a_minimum(delta: str) -> None:
+    rows = rows_of(some(400), most=50)
+    with allowance_of(Budget(1, delta), rows.neighbours) as allowance:
+        found = learnt_weights("objective", rows, 1, Slope(steepest=0.5), Purse(allowance), system_entropy())
+    assert np.isfinite(found).all()
 
 
 @pytest.mark.textbook("S14.7")

@@ -16,7 +16,7 @@ from dalenius.audit.replay.replaying import replay
 from dalenius.curator.databases import Database
 from dalenius.curator.door import allowance, measured
 from dalenius.errors import BudgetExceeded, InvalidParameter
-from dalenius.learn import LogisticRegression, load
+from dalenius.learn import PCA, KMeans, LogisticRegression, StandardScaler, load
 from dalenius.learn.rows import ONE, PIECE
 from dalenius.learn.tables import Encoder, Training, as_answer, from_answer
 from dalenius.privacy.exact import unseal
@@ -145,6 +145,31 @@ def test_a_row_that_counts_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(Training, "rows", lambda self, cells: _claiming_one(right(self, cells)))
         found = replay(_running(training), before, after, charged=list(training.charge.values()))
         assert {each.kind for each in found.findings} == {"sensitivity"}
+
+
+@pytest.mark.parametrize(
+    "settings", [{"delta": 0}, {"budget": dl.Budget(1)}, {"norm": 1.0}, {"bounds": (0, 1)}, {"neighbours": "replace"}]
+)
+def test_settings_that_the_catalog_contradicts_are_refused(db: Database, settings: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter, match="left out"):
+        model(**settings).fit(db.table("visits"), "city", columns=FEATURES)
+    assert db.spent()["patients"].share == 0
+
+
+def test_rows_of_a_table_are_never_shown_in_another_form(db: Database) -> None:
+    for call in (PCA().fit_transform, StandardScaler(epsilon=1).fit_transform, KMeans(2).fit_predict):
+        with pytest.raises(InvalidParameter, match="arrays with"):
+            call(db.table("visits"), columns=FEATURES)
+    with pytest.raises(InvalidParameter, match="percent"):
+        model().fit(db.table("visits"), "city", columns=FEATURES, progress=True)  # type: ignore[arg-type]
+    assert db.spent()["patients"].share == 0
+
+
+def test_a_fit_promises_what_is_known_of_it_at_the_order_that_the_ledger_counts(db: Database) -> None:
+    fitted = model(method="gradient").fit(db.table("visits"), "city", columns=FEATURES)
+    assert "Rényi divergence" in fitted.guarantee_.loss
+    assert "of order" in fitted.guarantee_.loss
+    assert "rho" not in str(fitted.card())
 
 
 def test_a_model_is_saved_and_loaded(db: Database, tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.outputs import gathered
 from dalenius.audit.reporting import tested_at
@@ -29,7 +28,7 @@ from dalenius.curator.answers.answers import Answer
 from dalenius.curator.databases import Database, create
 from dalenius.curator.ledger.accounts import Receipt
 from dalenius.errors import DaleniusError
-from dalenius.privacy.losses import ApproximateDP, Loss, PureDP, RenyiCurve
+from dalenius.privacy.losses import ApproximateDP, Loss
 from dalenius.server.client.connecting import connect
 
 NAME = "e2e"
@@ -101,11 +100,7 @@ def audited(database: Database, ask: Ask, shape: Shape, confidence: Fraction) ->
 
 def charge_of(receipt: Receipt, population: str) -> Loss:
     """What the population was charged, as a loss."""
-    amount = next(charge.amount for charge in receipt.charges if charge.account.path[0] == population)
-    size, event = amount.divergence * DIVERGENCE_UNIT, amount.delta * DELTA_UNIT
-    if amount.order is not None:
-        return RenyiCurve(((amount.order, size),), event)
-    return ApproximateDP(size, event) if event else PureDP(size)
+    return next(charge.amount.loss for charge in receipt.charges if charge.account.path[0] == population)
 
 
 def _samples(answer: Answer, *, groups: int) -> tuple[list[Any], list[Any]]:

@@ -131,6 +131,11 @@ class Asked:
         now = {name: balance(people[name], self._left(people[name]), left=True).share for name in price.charge}
         return Cost(price.loss, price.charge, shares, left, epsilons, warning(people, epsilons), blocks, now)
 
+    @property
+    def delta(self) -> Fraction:
+        """The largest delta of the populations that it is about."""
+        return max(each.budget.delta for each in self._people().values())
+
     def expected_error(
         self,
         *,

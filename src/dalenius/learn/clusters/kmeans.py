@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.clusters.boxes import Box
 from dalenius.learn.clusters.crowds import squared_distances
 from dalenius.learn.clusters.plans import Lloyd, Seeded
 from dalenius.learn.engine_rows import Columns, Sum
-from dalenius.learn.models import Learnt, PrivateModel, Tick
+from dalenius.learn.models import Learnt, PrivateModel, PrivateTransformer, Tick, require_arrays
 from dalenius.learn.rows import ONE, Summable
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.neighbours import Neighbours
@@ -23,7 +23,7 @@ from dalenius.randomness.entropy import Entropy
 _MOST_TERMS, _MOST_CLUSTERS = 8_000, 400  # of one pass in an engine; where there are more, rows are fetched
 
 
-class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateModel):
+class KMeans(ClassNamePrefixFeaturesOutMixin, PrivateTransformer, ClusterMixin, PrivateModel):
     """Centres of `n_clusters` clusters, so that rows are near to one of them.
 
     `method="seeded"` starts from a coarse noisy grid, or from evenly spread points if there are many columns, and adds
@@ -85,6 +85,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.int64]:  # noqa: N803
         """Learn from rows, and say which cluster each of them is in: to the one who gave them."""
+        require_arrays(X, "fit_predict")
         return self.fit(X, None, **options).predict(X)
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803

@@ -5,9 +5,10 @@ between -L and 0 and grows at a rate of at most c, and let two databases differ 
 on either side. J(w) = (sum of losses) + ridge/2 |w|^2 + b . w has one minimum w*, and
   - if b has a density proportional to exp(-|b| / s), w* is (k L C / s + r ln(1 + c C^2 / ridge))-DP, where k counts the
     rows that differ (r if units come and go, 2 r if they change);
-  - if b is normal with variance v, the Rényi divergence of order a is at most r ln(1 + c C^2 / ridge) + ln(1 + the
-    sum over 1 <= j <= k of (k choose j) (M(j L C / sqrt(v)) - 1)) / (a - 1), where M(t) is the mean of the larger of 1
-    and exp((a - 1) (t N + t^2 / 2)) for a standard normal N.
+  - if b is normal with variance v, the Rényi divergence of order a is at most r ln(1 + c C^2 / ridge) and the lesser of
+    ln(1 + the sum over 1 <= j <= k of (k choose j) (M(j t) - 1)) / (a - 1), where t = L C / sqrt(v) and M(t) is the
+    mean of the larger of 1 and exp((a - 1) (t N + t^2 / 2)) for a standard normal N, and
+    k^2 t^2 / 2 + ln(1/2 + exp(s^2 / 2) P[N <= s]) / (a - 1), where s = (a - 1) k t.
 Proof: b = -gradient(w*), so w* tells b. The map from w to b is one to one and Lipschitz, and so is its inverse, for
 slopes are continuous and rise at most at the rate c, and the ridge is positive; so it is differentiable but for a set
 of measure 0, and w* has the density p(b(w)) det H(w), H >= ridge times the identity. Rows that are added raise the
@@ -17,7 +18,10 @@ number from 0 to L. In the first case |u| <= k L C. In the second the log-ratio 
 (2 b . u + |u|^2) / 2v, convex in the k numbers, so it is largest at a corner, where each of them is 0 or L, whatever w
 is. The corner u = 0 gives the ratio 1, and the largest of 1 and other numbers is at most 1 and what each of these has
 above 1. A corner with j numbers L has |u| <= j L C, and t = |u| / sqrt(v) gives M(t). M grows with t: exp(-t N - t^2/2)
-is a martingale in t^2, and the larger of 1 and a negative power of it is convex in it.
+is a martingale in t^2, and the larger of 1 and a negative power of it is convex in it. That is close for few rows. For
+many, 2 b . u is at most twice the sum over the k vectors of what is positive of L b . x, and |u|^2 at most k^2 L^2 C^2;
+by Hölder's inequality the mean of a product of k exponentials is at most that of the k-th power of the largest, and the
+mean of exp(s max(0, N)) is 1/2 + exp(s^2 / 2) P[N <= s], which grows with s.
 
 What is released is a point within r of w*, certified, with noise on a grid for points that are 2 r apart: given w*,
 what comes out on neighbours differs by no more than that noise hides. So solvers need not be trusted, nor be exact.
@@ -58,6 +62,8 @@ TURNING = Fraction(1, 3)
 """The share of a price that goes to the ridge."""
 ROUNDING = Fraction(1, 100)
 """The share of a price that hides how the minimum was found."""
+_FEW = 16  # rows that differ; the corners of more are too many to be worth it
+_LARGEST = 2**12  # weights stay well below what can be certified, however the tilt falls
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +84,24 @@ class TiltedNormal(Loss):
     def renyi(self, alpha: Number) -> Fraction:
         order = valid_order(alpha)
         with precise():
-            corners = [
-                comb(self.differing, many) * (_larger(order, (ball(2 * self.rho)).sqrt() * many) - 1)
-                for many in range(1, self.differing + 1)
-            ]
-            moment = sum(corners, ball(1))
             turned = self.rows * ball(1 + self.bend).log()
-            return upper(turned + moment.log() / ball(order - 1)) + order * self.rounding
+            tilted = [self._together(order), *([self._by_corners(order)] if self.differing <= _FEW else [])]
+            return min(upper(turned + each) for each in tilted) + order * self.rounding
+
+    def _by_corners(self, order: Fraction) -> arb:
+        """The bound that is close for few rows."""
+        each = ball(2 * self.rho).sqrt()
+        above = [
+            comb(self.differing, many) * (_larger(order, each * many) - 1) for many in range(1, self.differing + 1)
+        ]
+        return sum(above, ball(1)).log() / ball(order - 1)
+
+    def _together(self, order: Fraction) -> arb:
+        """The bound that is close for many rows."""
+        far = ball(2 * self.rho).sqrt() * self.differing
+        steep = far * ball(order - 1)
+        moment = ball(Fraction(1, 2)) + (steep * steep / 2).exp() * _below(steep)
+        return far * far / 2 + moment.log() / ball(order - 1)
 
     def __str__(self) -> str:
         return f"a tilted objective with rho = {float(self.rho):.4g} for a row"
@@ -166,9 +183,17 @@ def calibrated(
 ) -> TiltedMinimum:
     """The least tilt for a price: of epsilon, or of the divergence of an order. The ridge costs a share of the price,
     `TURNING`, and is as small as that allows; `count` is public, about the number of rows."""
-    ridge = max(least_ridge(bend, rows.norm_squared, price=price * TURNING / rows.most), certifiable(rows, count))
     noise = _hiding(rows, price * ROUNDING, order)
     change = counted(rows).sensitivity
+    differing = int(change.need("l1", mechanism="objective perturbation"))
+    moved = bend.steepest**2 * Fraction(rows.norm_squared, ONE**2) * differing**2
+    left = price * (1 - TURNING - ROUNDING)
+    near = Fraction(isqrt(ceil(moved * 2**40)), 2**20) / left if order is None else moved * order / (2 * left)
+    ridge = max(
+        least_ridge(bend, rows.norm_squared, price=price * TURNING / rows.most),
+        certifiable(rows, count),
+        _steadying(near, rows.width, pure=order is None),
+    )
 
     def made(spread: Fraction) -> TiltedMinimum:
         return TiltedMinimum(bend, label, ridge, spread, noise, rows.width, rows.norm_squared, rows.neighbours)
@@ -179,9 +204,6 @@ def calibrated(
         loss = made(spread).loss(sensitivity=change)
         return (loss.epsilon if isinstance(loss, PureDP) else loss.renyi(order or 0)) <= price
 
-    left = price * (1 - TURNING - ROUNDING)
-    moved = made(Fraction(1)).row_squared * int(change.need("l1", mechanism="objective perturbation")) ** 2
-    near = Fraction(isqrt(ceil(moved * 2**40)), 2**20) / left if order is None else moved * order / (2 * left)
     return made(least_multiple(affordable, near=near))
 
 
@@ -208,6 +230,12 @@ def certifiable(rows: Rows, count: float) -> Fraction:
     gradient, n C 2^-47, over 2^-22; far too little to be felt."""
     longest = isqrt(rows.norm_squared // ONE**2) + 1
     return ridge_on_grid(max(Fraction(1, 2), Fraction(max(0, ceil(count)) * longest, 1 << 24)))
+
+
+def _steadying(spread: Fraction, width: int, *, pure: bool) -> Fraction:
+    """A ridge at which no tilt that occurs makes weights too large."""
+    longest = spread * (2 * width + 40) if pure else (isqrt(ceil(spread)) + 1) * (2 * isqrt(width) + 12)
+    return ridge_on_grid(Fraction(longest) / _LARGEST)
 
 
 def ridge_on_grid(ridge: Fraction) -> Fraction:

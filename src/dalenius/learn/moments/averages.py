@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin
 
 from dalenius.learn.budgets import Guarantee, relation
 from dalenius.learn.encoding import Scale
 from dalenius.learn.engine_rows import Columns, Sum
-from dalenius.learn.models import Learnt, PrivateModel, Tick
+from dalenius.learn.models import Learnt, PrivateModel, PrivateTransformer, Tick
 from dalenius.learn.moments.sums import Squares, Sums, parts, released, squares, sums
 from dalenius.learn.moments.units import units
 from dalenius.learn.rows import ONE, Summable
@@ -70,7 +70,7 @@ class MeanEstimator(PrivateModel):
         self.mean_error_ = BAR * size * np.sqrt(noisy_sum**2 + (scaled * noisy_count) ** 2) / self.count_
 
 
-class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateModel):
+class StandardScaler(OneToOneFeatureMixin, PrivateTransformer, PrivateModel):
     """Moves every column to the middle and divides by its size.
 
     With neither `epsilon` nor `budget`, by the declared bounds alone, which become -1 and 1: that costs nothing. With

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.engine_rows import Columns, Sum
-from dalenius.learn.models import Learnt, PrivateModel, Tick
+from dalenius.learn.models import Learnt, PrivateModel, PrivateTransformer, Tick
 from dalenius.learn.moments.averages import BAR
 from dalenius.learn.moments.sums import Products, Sums, parts, products, released, square, sums
 from dalenius.learn.moments.units import units
@@ -80,7 +80,7 @@ class Covariance(_Spread):
         self.covariance_error_ = BAR * np.outer(size, size) * whole / self.count_
 
 
-class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Spread):
+class PCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer, _Spread):
     """The directions along which rows differ most, from covariances with noise.
 
     Guarantee: noise is added to the sums of products of features, each pair once; see `products` for what a row adds.

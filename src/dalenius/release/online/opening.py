@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from dalenius.accounting.allowance import Allowance
-from dalenius.accounting.amounts import DIVERGENCE_UNIT, Amount
+from dalenius.accounting.amounts import Amount
 from dalenius.curator.cards.cards import Step
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.gaussian import DiscreteGaussian
@@ -19,7 +19,7 @@ from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.numeric_sparse import NumericSparse
 from dalenius.mechanisms.purse import Purse, deviation
 from dalenius.privacy.exact import Exact
-from dalenius.privacy.losses import ZCDP, Loss, PureDP
+from dalenius.privacy.losses import Loss, PureDP
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.query.cells import Cells, Look
 from dalenius.query.plan.passes import Pass
@@ -78,8 +78,7 @@ class Opening:
     @property
     def loss(self) -> Loss:
         """What the marginals and all rounds together may lose."""
-        total = self._amount.divergence * DIVERGENCE_UNIT
-        return PureDP(total) if self._amount.order is None else ZCDP(total / self._amount.order)
+        return self._amount.loss
 
     @property
     def steps(self) -> tuple[Step, ...]:

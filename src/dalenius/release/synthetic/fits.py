@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from dalenius.accounting.allowance import Allowance
-from dalenius.accounting.amounts import DIVERGENCE_UNIT, Amount
+from dalenius.accounting.amounts import Amount
 from dalenius.curator.cards.cards import Step
 from dalenius.mechanisms.exponential import ExponentialMechanism
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.purse import Purse, deviation
-from dalenius.privacy.losses import ZCDP, Loss, PureDP
+from dalenius.privacy.losses import Loss, PureDP
 from dalenius.query.cells import Look
 from dalenius.query.plan.passes import Pass
 from dalenius.query.pricing.explain import theorem
@@ -52,8 +52,7 @@ class Fit:
     def loss(self) -> Loss:
         """What all measurements and choices together may lose."""
         (amount,) = self.charge.values()
-        total = amount.divergence * DIVERGENCE_UNIT
-        return PureDP(total) if amount.order is None else ZCDP(total / amount.order)
+        return amount.loss
 
     @property
     def steps(self) -> tuple[Step, ...]:
