@@ -8,8 +8,9 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib.abc import InspectLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from dalenius.errors import InvalidParameter
@@ -84,11 +85,11 @@ def work() -> None:
     try:
         task, path, name, seconds, megabytes, *modules = sys.argv[1:]
         isolate(1, rows=0)
-        code = compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
+        text = _Text(path)
         for module in modules:
             importlib.import_module(module)
         confine(seconds=int(seconds), megabytes=int(megabytes))
-        function = _function(code, name)
+        function = _function(text, name)
         result = READY if task == "rehearse" else _plain(function(json.loads(sys.stdin.buffer.read())))
         os.write(3, json.dumps(result).encode())
     except BaseException:  # noqa: S110 - the default stands for it, whatever it is
@@ -97,10 +98,23 @@ def work() -> None:
         os._exit(0)
 
 
-def _function(code: Any, name: str) -> Any:
+class _Text(InspectLoader):
+    """A file that is read and compiled at once, but run later; files of compiled code beside it are not looked at."""
+
+    def __init__(self, path: str) -> None:
+        self._code = self.source_to_code(Path(path).read_bytes(), path)
+
+    def get_source(self, fullname: str) -> None:
+        return None
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self._code
+
+
+def _function(text: _Text, name: str) -> Any:
     module = sys.modules["program"] = ModuleType("program")
-    exec(code, module.__dict__)  # noqa: S102 - this is what the process was confined for
-    return module.__dict__[name]
+    text.exec_module(module)
+    return getattr(module, name)
 
 
 def _text(block: Any) -> bytes:

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -293,6 +294,17 @@ def test_the_number_of_threads_is_what_it_was_after_a_copy_was_made() -> None:
     with one_thread, one_thread:  # as in two releases at a time
         assert [number() for number, _ in _loaded()] == [1] * len(before)
     assert [number() for number, _ in _loaded()] == before
+
+
+def product(rows: list[int]) -> int:
+    return int((np.ones((300, 300)) @ np.ones((300, 300)))[0, 0])
+
+
+def test_large_matrices_are_multiplied_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(product) == [(300,)]
+    if max(number() for number, _ in _loaded()) > 1:  # twin: a library that wants to start threads fails
+        monkeypatch.setattr(sandbox_module, "one_thread", nullcontext())
+        assert Sandbox(seconds=Fraction(1)).outputs(product, [[1]], GRID) == [DEFAULT]
 
 
 def test_the_end_of_a_slot_has_time_for_giving_memory_back() -> None:

@@ -204,10 +204,6 @@ def test_a_block_cannot_leave_a_file_or_a_shared_segment_behind(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_large_matrices_are_multiplied_with_one_thread() -> None:
-    assert run(lambda rows: float((np.ones((300, 300)) @ np.ones((300, 300)))[0, 0]) - 290) == [(10,)]
-
-
 def test_a_slow_block_does_not_take_time_from_the_next_one_nor_show_in_the_total(
     monkeypatch: Any, padded: None
 ) -> None:
