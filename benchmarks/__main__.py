@@ -1,6 +1,6 @@
-"""`python -m benchmarks [draws] [questions] [scale] [ledger] [server] [libraries] [synthetic] [ranges] [online]`:
-measure, print, write benchmarks/results/, and fail if a limit is missed. Without names all parts but `scale` run: some
-minutes each, half an hour for other libraries. `scale` takes hours for its 100 million rows."""
+"""`python -m benchmarks [draws] [questions] [scale] [ledger] [server] [libraries] [synthetic] [ranges] [online]
+[learning]`: measure, print, write benchmarks/results/, and fail if a limit is missed. Without names all parts but
+`scale` run: some minutes each, half an hour for other libraries. `scale` takes hours for its 100 million rows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import learning as models
+from benchmarks import learning_report, peers, planning, queries, query_peers, released_keys
 from benchmarks import ledger as ledgers
 from benchmarks import online as sessions
-from benchmarks import peers, planning, queries, query_peers, released_keys
 from benchmarks import ranges as range_sets
 from benchmarks import scale as scales
 from benchmarks import server as servers
@@ -130,6 +131,12 @@ def online() -> tuple[list[str], list[Limit]]:
     return [sessions.section(found)], sessions.limits(found)
 
 
+def learning() -> tuple[list[str], list[Limit]]:
+    """Models and statistics of real data, beside other libraries."""
+    found = models.measured()
+    return [learning_report.section(found)], learning_report.limits(found)
+
+
 PARTS: dict[str, Part] = {
     "draws": draws,
     "questions": questions,
@@ -140,6 +147,7 @@ PARTS: dict[str, Part] = {
     "synthetic": synthetic,
     "ranges": ranges,
     "online": online,
+    "learning": learning,
 }
 
 

@@ -1,0 +1,1 @@
+"""The tasks of `python -m benchmarks learning`, each library in a process and environment of its own."""
