@@ -155,7 +155,9 @@ class EngineRows(Summable):
     keys, however many rows there are.
 
     Proof of the sensitivities: as for rows in memory, because `Columns` keeps at most `most` rows of a unit, and every
-    row adds to each sum what the same row in memory would add.
+    row adds to each sum what the same row in memory would add. Where a table changes between two passes of one sum,
+    these may see different rows of a unit; the norms that are stated hold then too, because those of a table are put
+    together from the largest of each column, and passes tell columns, or pairs of them, apart.
     """
 
     columns: Columns

@@ -13,7 +13,7 @@ from dalenius.errors import InvalidParameter
 from dalenius.learn.clusters.boxes import Box
 from dalenius.learn.clusters.crowds import squared_distances
 from dalenius.learn.clusters.plans import Lloyd, Seeded
-from dalenius.learn.engine_rows import Columns, Sum
+from dalenius.learn.engine_rows import MOST_TOTALS, Columns, Sum
 from dalenius.learn.models import Learnt, PrivateModel, PrivateTransformer, Tick, require_arrays
 from dalenius.learn.rows import ONE, Summable
 from dalenius.mechanisms.purse import Purse
@@ -66,7 +66,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, PrivateTransformer, ClusterMixin, 
 
     def _sums(self, columns: Columns) -> Sequence[Sum] | None:
         clusters, plan = self._settings()
-        if clusters * columns.width > _MOST_TERMS or clusters > _MOST_CLUSTERS:
+        if clusters * columns.width > _MOST_TERMS or clusters > _MOST_CLUSTERS or columns.width > MOST_TOTALS:
             return None
         return plan.sums(Box.of(self._scale), clusters)
 
