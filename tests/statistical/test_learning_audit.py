@@ -1,59 +1,84 @@
-"""Short trainings on neighbours, a thousand each: no more is found than was claimed, and a training that is wrong is.
+"""Many fits on neighbours, one of which has a canary: no more is found than was claimed, and a fit that is wrong is.
 
-Each claim is tested at the confidence 1 - 10^-9, so that a right training fails less than once in 10^8 runs of this
-file.
+Each audit is made at the confidence 1 - 10^-9 and each count of batches at 10^-6, so that right code fails less than
+once in 100,000 runs of this file. Planted training bugs are in `tests/planted/trainings.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
-from dalenius.accounting.budget import Budget
-from dalenius.audit.reporting import audit
-from dalenius.learn.budgets import allowance_of, relation
-from dalenius.learn.linear import gradient
-from dalenius.learn.linear.gradient import Descent, descended
-from dalenius.learn.rows import ONE, entries_of, sealed
-from dalenius.learn.slopes import Slope
-from dalenius.mechanisms.purse import Purse
-from dalenius.randomness.entropy import fresh_entropy
+from dalenius.audit.training.canaries import CLAIM, GRADIENT_CLAIMS, of_form, of_gradients
+from dalenius.audit.training.forms import FORMS, Form, first_of_each, shortened
+from dalenius.audit.training.inclusions import ALARM, inclusions
 
-TRAININGS = 1_000
-SURE = "0.999999999"
-CLAIM = 1
-FEW = np.tile([[0.0, 0.0, 1.0]], (3, 1)), np.zeros(3, dtype=np.int64)
-CANARY = np.array([[1.0, -1.0, 1.0]]), np.ones(1, dtype=np.int64)
-WITH = tuple(np.concatenate(pair) for pair in zip(FEW, CANARY, strict=True))
+TRAININGS, MANY = 1_000, 10_000
+FITS, MANY_FITS = 100, 1_000
+FAR_MORE = 2_000
+"""An epsilon that leaves next to no noise."""
+PAID = [form for form in FORMS if not form.free]
+QUICK = ("MeanEstimator", "BernoulliNB", "GradientBoostingClassifier")
 
 
-def trained(plan: Descent) -> Callable[[Any], float]:
-    """What shows the canary best: the weights along its features, after a short training."""
-    hidden, norm = relation("add_remove"), 3 * ONE**2
-
-    def release(rows: Any) -> float:
-        data = sealed(entries_of(rows[0], rows[1], norm), norm, hidden)
-        with allowance_of(Budget(CLAIM), hidden) as allowance:
-            weights = descended(data, 1, Slope(steepest=0.5), plan, Purse(allowance), fresh_entropy())
-        return round(float(CANARY[0][0] @ weights[:, 0]), 3)
-
-    return release
+@pytest.fixture(autouse=True)
+def _short() -> Iterator[None]:
+    with shortened():
+        yield
 
 
-PLAN = Descent(steps=2, momentum=0.0)
+# ---- gradients
 
 
 @pytest.mark.textbook("S14.8")
-def test_no_training_shows_more_of_a_canary_than_was_claimed() -> None:
-    found = audit(trained(PLAN), FEW, WITH, claim=CLAIM, samples=TRAININGS, confidence=SURE)
+@pytest.mark.parametrize("share", GRADIENT_CLAIMS, ids=["full batches", "Poisson batches"])
+def test_no_training_shows_more_of_a_canary_than_was_claimed(share: float | None) -> None:
+    found = of_gradients(share, TRAININGS)
     assert not found.refuted, found
 
 
-def test_a_training_that_does_not_cut_gradients_shows_its_canary(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = gradient.pull
-    monkeypatch.setattr(gradient, "pull", lambda *facts: 100 * right(*facts))
-    found = audit(trained(PLAN), FEW, WITH, claim=CLAIM, samples=TRAININGS, confidence=SURE)
+@pytest.mark.deep
+@pytest.mark.parametrize("share", GRADIENT_CLAIMS, ids=["full batches", "Poisson batches"])
+def test_no_training_of_many_shows_more_of_a_canary_than_was_claimed(share: float | None) -> None:
+    found = of_gradients(share, MANY)
+    assert not found.refuted, found
+
+
+# ---- every estimator
+
+
+@pytest.mark.parametrize("form", first_of_each(), ids=str)
+def test_no_fit_shows_more_of_a_canary_than_was_claimed(form: Form) -> None:
+    found = of_form(form, FITS)
+    assert not found.refuted, found
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("form", PAID, ids=str)
+def test_no_fit_of_many_shows_more_of_a_canary_than_was_claimed(form: Form) -> None:
+    for claim in (CLAIM, 1):
+        found = of_form(form, MANY_FITS, claim=claim)
+        assert not found.refuted, found
+
+
+@pytest.mark.parametrize("form", [form for form in first_of_each() if form.estimator in QUICK], ids=str)
+def test_a_fit_that_costs_more_than_it_claims_shows_its_canary(form: Form) -> None:
+    found = of_form(form, FITS, paid=FAR_MORE)
     assert found.refuted, found
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("form", PAID, ids=str)
+def test_every_fit_that_costs_more_than_it_claims_shows_its_canary(form: Form) -> None:
+    found = of_form(form, MANY_FITS, paid=FAR_MORE)
+    assert found.refuted, found
+
+
+# ---- batches
+
+
+@pytest.mark.parametrize("steps", [5_000, pytest.param(100_000, marks=pytest.mark.deep)])
+def test_every_row_is_in_every_batch_with_the_same_chance(steps: int) -> None:
+    found = inclusions(steps)
+    assert min(found.values()) > ALARM, found

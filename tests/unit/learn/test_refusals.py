@@ -78,7 +78,7 @@ def test_estimators_of_arrays_refuse_private_tables(db: Database, model: Any) ->
 
 def test_a_ready_budget_is_what_a_fit_on_a_private_table_costs(db: Database) -> None:
     """Not what epsilon would be if nobody had said anything."""
-    ready = MeanEstimator(budget=dl.Budget("0.1")).cost(db.table("visits"), columns=["age"])
+    ready = MeanEstimator(budget=dl.Budget("0.1", "1e-9")).cost(db.table("visits"), columns=["age"])
     said = MeanEstimator(epsilon="0.1").cost(db.table("visits"), columns=["age"])
     usual = MeanEstimator().cost(db.table("visits"), columns=["age"])
     assert ready.shares == said.shares

@@ -15,7 +15,7 @@ import numpy as np
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.amounts import price
 from dalenius.audit.checks import audit as audits
-from dalenius.audit.checks import escape, ledger, rng, semantics, static
+from dalenius.audit.checks import escape, ledger, rng, semantics, static, training
 from dalenius.audit.checks import float as floats
 from dalenius.audit.checks import replay as replays
 from dalenius.audit.checks.outcomes import Asked, Outcome
@@ -25,6 +25,8 @@ from dalenius.audit.replay.loading import Databases, duckdb_with
 from dalenius.audit.replay.queries import replayed, runs_on, some_price
 from dalenius.audit.replay.replaying import Finding
 from dalenius.audit.reporting import audit
+from dalenius.audit.training.canaries import GRADIENT_CLAIMS
+from dalenius.audit.training.forms import FORMS
 from dalenius.engines.conformance.plans import Generated, nodes, plans
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
@@ -220,6 +222,18 @@ def _static(bug: Planted) -> Iterator[str]:
     yield from static.check(Asked()).findings
 
 
+def _training(bug: Planted) -> Iterator[str]:
+    what, _, which = bug.part.partition(": ")
+    if what == "batches":
+        yield from training.in_batches(bug.count)
+    elif what == "gradients":
+        shares = [share for share in GRADIENT_CLAIMS if (share is None) == (which == "full")]
+        yield from training.with_gradients(bug.count, shares)
+    else:
+        forms = [form for form in FORMS if str(form) == which]
+        yield from training.on_neighbours(forms, few=what != "replay in full")
+
+
 def _all(outcome: Outcome) -> Sequence[str]:
     broken = [
         f"{figure.what}: {figure.found}, the goal is {figure.goal}" for figure in outcome.figures if not figure.held
@@ -238,4 +252,5 @@ _SMALL: Mapping[str, Callable[[Planted], Iterator[str]]] = {
     "float": _float,
     "semantics": _semantics,
     "static": _static,
+    "training": _training,
 }

@@ -43,6 +43,7 @@ _LISTED = (
         "ledger", "charges come first, stay, and never exceed the budget", "charges", 400, 4_000, catalog=True
     ),
     Listed("escape", "no text of an analyst gets out of the product", "mutations", 5_000, 100_000),
+    Listed("training", "no fit of an estimator tells more of a row than it paid for", "trainings a side", 200, 1_000),
     Listed("static", "the source keeps its rules", "files", 0, 0),
     Listed("planted", "every planted bug is found by the check that should find it", "bugs", 0, 0),
 )  # fmt: skip

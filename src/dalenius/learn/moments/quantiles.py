@@ -95,7 +95,7 @@ class QuantileEstimator(PrivateModel):
         )
         mechanism = self._mechanism(rows, purse)
         found = measure(mechanism, exact, purse.allowance, entropy)
-        return {"codes": np.array([[quantile.value for quantile in column] for column in found]).T}
+        return {"codes": np.array([[quantile.value for quantile in column] for column in found], dtype=np.float64).T}
 
     def _mechanism(self, rows: Rows, purse: Purse) -> PrivateQuantiles:
         """The steepest weights that the purse affords: every choice has the range that its part buys."""
