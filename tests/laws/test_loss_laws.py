@@ -18,6 +18,8 @@ from dalenius.accounting.composition import Composition, compose, repeated
 from dalenius.accounting.conversion import to_approximate, to_delta
 from dalenius.accounting.parallel import ParallelLoss
 from dalenius.errors import InvalidParameter
+from dalenius.learn.linear.batches import SampledGaussian
+from dalenius.learn.linear.objective import TiltedNormal
 from dalenius.privacy.loss_distribution import LossDistribution, RandomizedBits
 from dalenius.privacy.losses import ZCDP, ApproximateDP, BoundedRange, LaplaceDP, Loss, PureDP, RenyiCurve
 
@@ -59,8 +61,15 @@ KINDS: dict[type[Loss], Callable[[Fraction], Loss]] = {
     RandomizedBits: lambda size: RandomizedBits(size, 3),
     Composition: several,
     ParallelLoss: beside,
+    SampledGaussian: lambda size: SampledGaussian(Fraction(1, 10), size),
+    TiltedNormal: lambda size: TiltedNormal(size, 2, Fraction(1, 10), 1, Fraction(1, 1000)),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+AT_ONE_ORDER = {SampledGaussian, TiltedNormal}
+"""Losses that a ledger prices at its own order; to look for the best of all orders would take minutes."""
+every_convertible_kind = pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in AT_ONE_ORDER], ids=lambda kind: kind.__name__
+)
 
 
 def losses(kind: type[Loss]) -> list[Loss]:
@@ -120,7 +129,7 @@ def test_n_uses_are_n_compositions_and_cost_n_times_the_price(kind: type[Loss], 
         assert repeated(loss, count).delta == count * loss.delta
 
 
-@every_kind
+@every_convertible_kind
 def test_epsilon_falls_as_delta_grows_and_is_the_same_curve_as_delta(kind: type[Loss]) -> None:
     """Where `to_approximate` gives an epsilon for some delta, `to_delta` gives no more than that delta, up to the
     search for the best order."""
@@ -137,7 +146,7 @@ def test_more_noise_is_never_dearer(kind: type[Loss]) -> None:
         for order in ORDERS:
             assert price(more, order=order) <= price(less, order=order)
             assert more.renyi(order) < less.renyi(order)
-        for delta in DELTAS:
+        for delta in DELTAS if kind not in AT_ONE_ORDER else ():
             assert epsilon_at(more, delta) <= epsilon_at(less, delta)
 
 

@@ -67,13 +67,14 @@ class SampledGaussian(Loss):
 
     def renyi(self, alpha: Number) -> Fraction:
         order = valid_order(alpha)
-        below = floor(order)
-        part = order - below
+        known = max(order, Fraction(2))  # below 2 the chord is as high as at 2
+        below = floor(known)
+        part = known - below
         with precise():
             chord = ball(1 - part) * self._log_moment(below)
             if part:
                 chord = chord + ball(part) * self._log_moment(below + 1)
-            return min(upper(chord / ball(order - 1)), order * self.rho)
+            return min(upper(chord / ball(known - 1)), order * self.rho)
 
     def _log_moment(self, order: int) -> arb:
         stays, comes = ball(1 - self.rate), ball(self.rate)

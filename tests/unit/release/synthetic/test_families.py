@@ -173,7 +173,7 @@ def test_children_that_were_declared_impossible_are_drawn_anew_or_not_at_all(
         parent=Synthesizer(bins={"age": "30"}),
         child=Synthesizer(bins={"cost": "25"}, rows=MOST, impossible=["kind = 'B' AND sex = 'F'", "sex = 'M'"]),
     )
-    family = made.fit(*rows_of(db), epsilon=1)
+    family = made.fit(*rows_of(db), epsilon=3)
     real = families.rows_given
     model = family.children.model.beliefs
 
