@@ -28,21 +28,21 @@ def answer_first(self: Door, request: Any) -> Any:
     return bought(self, request)
 
 
-def refunded(self: Door, request: Any, receipt: Any) -> Any:
+def refunded(self: Door, request: Any, receipt: Any, priced: Any) -> Any:
     try:
-        return paid(self, request, receipt)
+        return paid(self, request, receipt, priced)
     except WorkStopped:
         self.ledger._journal.append(lambda writing: writing.rows.execute("UPDATE spent SET divergence = 0, delta = 0"))
         raise
 
 
-def failures_told(self: Door, request: Any, receipt: Any) -> Any:
+def failures_told(self: Door, request: Any, receipt: Any, priced: Any) -> Any:
     try:
-        with allowance(request.priced, request.payer.neighbours) as prepaid:
-            measured(request.priced, self.engine, prepaid)
+        with allowance(priced, request.payer.neighbours) as prepaid:
+            measured(priced, self.engine, prepaid)
     except Exception as error:
         raise WorkStopped from error
-    return paid(self, request, receipt)
+    return paid(self, request, receipt, priced)
 
 
 def drawn_anew(self: Door, *given: Any, **named: Any) -> Any:
@@ -51,7 +51,7 @@ def drawn_anew(self: Door, *given: Any, **named: Any) -> Any:
 
 def failed_drawn_again(self: Door, request: Any) -> Any:
     receipt = self.ledger.attempted(request.payer.who, request.key, request.name)
-    return bought(self, request) if receipt is None else paid(self, request, receipt)
+    return bought(self, request) if receipt is None else paid(self, request, receipt, request.priced)
 
 
 @contextmanager
