@@ -34,28 +34,21 @@ def check(asked: Asked, /) -> Outcome:
     few = trainings < MANY
     missing = left_out()
     figures = [Figure("estimators", len(estimators()), ", ".join(missing) or "none left out", "all", not missing)]
-    findings = []
+    findings, above = [], f"0 above the claim, sure to {SURE} each"
     kinds = {
         "fits of arrays, replayed": (on_neighbours(FORMS, few=few), "0 differences", 30),
         "fits of private tables, replayed": (on_private_tables(FORMS, few=few), "0 differences", 60),
-        "estimators with a canary": (with_canaries(first_of_each(), trainings), "0 above the claim", 85),
-        "trainings by gradients with a canary": (with_gradients(trainings), "0 above the claim", 95),
+        f"estimators, {trainings:,} fits a side with a canary": (with_canaries(first_of_each(), trainings), above, 85),
+        f"gradients, {trainings:,} trainings a side with a canary": (with_gradients(trainings), above, 95),
         "counts of rows in batches": (in_batches(STEPS * trainings), f"0 less likely than {ALARM:g}", 100),
     }
     for what, (tried, goal, done) in kinds.items():
-        figure, wrong = _figure(what, tried, goal, trainings)
-        figures.append(figure)
+        said = list(tried)
+        wrong = [each for each in said if each]
+        figures.append(Figure(what, len(said), str(len(wrong)), goal, not wrong))
         findings += wrong
         asked.tick(done)
     return Outcome(NAME, tuple(figures), tuple(findings[:_MOST]))
-
-
-def _figure(what: str, tried: Iterable[str], goal: str, trainings: int) -> tuple[Figure, list[str]]:
-    said = list(tried)
-    wrong = [each for each in said if each]
-    if "canary" in what:
-        goal += f", {trainings:,} trainings a side, confidence {SURE} each"
-    return Figure(what, len(said), f"{len(wrong)}", goal, not wrong), wrong
 
 
 def on_neighbours(forms: Sequence[Form], *, few: bool) -> Iterator[str]:
