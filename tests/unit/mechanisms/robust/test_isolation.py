@@ -37,7 +37,10 @@ from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.sensitivity import Sensitivity
 
-pytestmark = pytest.mark.skipif(not confinement.supported(), reason="confining a process needs Linux")
+pytestmark = [
+    pytest.mark.deep,  # in a process of their own, without others beside them: they fork, confine and time it
+    pytest.mark.skipif(not confinement.supported(), reason="confining a process needs Linux"),
+]
 PATIENT = Sandbox(seconds=Fraction(9), megabytes=64)
 GRID = Range(0, 100_000, step=1)
 DEFAULT = (50_000,)

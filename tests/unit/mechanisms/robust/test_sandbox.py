@@ -31,7 +31,10 @@ ENDING = Sandbox(seconds=Fraction(3, 2), megabytes=64)
 SHORT = Sandbox(seconds=Fraction(1, 10), megabytes=64)
 GRID = Range(0, 100, step=1)
 DEFAULT = (50,)
-pytestmark = pytest.mark.skipif(not confinement.supported(), reason="confining a process needs Linux")
+pytestmark = [
+    pytest.mark.deep,  # in a process of their own, without others beside them: they fork, confine and time it
+    pytest.mark.skipif(not confinement.supported(), reason="confining a process needs Linux"),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -35,6 +35,8 @@ from dalenius.mechanisms.robust.subsample import SubsampleAggregate
 from dalenius.privacy.losses import ApproximateDP, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 
+pytestmark = pytest.mark.deep  # its functions run confined: see test_sandbox.py
+
 ADD, REPLACE = AddRemove(), Replace()
 ONE, GRID = Fraction(1), Range(0, 100, step="0.5")
 SANDBOX = Sandbox(seconds=Fraction(4))
