@@ -80,7 +80,7 @@ JOBS = {
         *(Job("alone", epsilon, None, runs=20) for epsilon in (1, 0.1)),
         *(Job("clusters", *price, runs=20) for price in ((1, None), (0.1, None), (1, "1e-6"), (0.1, "1e-6"))),
         *(Job("lloyd", epsilon, None, runs=10) for epsilon in (1, 0.1)),
-        Job("median", 1, None, runs=40),
+        Job("median", 1, None, runs=80),
     ],
     DIFFPRIVLIB: [
         *(Job("classes", epsilon, None, runs=10) for epsilon in (1, 0.1)),
@@ -89,7 +89,7 @@ JOBS = {
         *(Job("income", epsilon, None, runs=10) for epsilon in (1, 0.1)),
         *(Job("deciles", epsilon, None, runs=20) for epsilon in (1, 0.1)),
         *(Job("clusters", epsilon, None, runs=20) for epsilon in (1, 0.1)),
-        Job("median", 1, None, runs=24),
+        Job("median", 1, None, runs=32),
     ],
     OPENDP: [Job("median", 1, None, runs=8)],
     INTERPRET: [Job("trees", 1, "1e-5", runs=6)],

@@ -147,7 +147,7 @@ def in_memory(name: str, part: Sum) -> list[int]:
 
 
 def in_engine(name: str, part: Sum, where: str) -> list[int]:
-    rows = world().trainings[name].engine_rows(lambda step: filled(where).run(step, seconds=60))
+    rows = world().trainings[name].engine_rows(lambda step: filled(where).run(step, seconds=600))
     return np.asarray(unseal(rows.summed(part, l2_squared=1, l1=1))).tolist()
 
 

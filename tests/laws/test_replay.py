@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from dalenius.audit.checks import bounding, semantics, sharing
 from dalenius.audit.checks import replay as replaying
 from dalenius.audit.checks.outcomes import Asked, Outcome
 from dalenius.audit.replay import queries
+from dalenius.audit.replay.likeness import first_difference
+from dalenius.audit.replay.loading import Databases, Quick, duckdb_of
+from dalenius.audit.replay.neighbours import database
 from dalenius.audit.replay.shrinking import shrunk
 from dalenius.curator import door
 from dalenius.engines.duckdb.engine import DuckDBEngine
@@ -270,3 +274,26 @@ def test_many_questions_are_shared_by_two_processes(monkeypatch: pytest.MonkeyPa
     assert outcome.passed
     assert outcome.figures[0].tried == alone.figures[0].tried == 6
     assert ticks[-1] == 100
+
+
+# ---- quicker ways
+
+
+def test_a_quick_engine_fetches_what_the_engine_does_and_fails_as_it_does() -> None:
+    plans = list(islice(sharing.numbered(3), 6))
+    engine = duckdb_of(plans[0].world, database(plans[0].world, "light"))
+    for step in (step for plan in plans for step in plan.program.passes):
+        assert first_difference(unseal(Quick(engine).run(step)), unseal(engine.run(step))) is None
+    with pytest.raises(WorkStopped):
+        Quick(engine).fetched("SELECT 1 FROM nowhere", 9, None)
+    engine.close()
+
+
+def test_databases_hold_the_tables_of_the_populations_that_were_asked_for() -> None:
+    load, plans = Databases(), sharing.numbered(3)
+    plan = next(plan for plan in plans if plan.question.relation.populations == ("people",))
+    engine = load.of(plan)(plan.world.seed, "base")
+    assert engine.missing(plan.world.tables.values()) == ["staff", "events"]
+    assert load(plan.world.seed, "base") is engine
+    assert not engine.missing(plan.world.tables.values())
+    load.close()

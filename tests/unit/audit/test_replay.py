@@ -14,6 +14,7 @@ from checks import SeededEntropy
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.amounts import Amount, price
 from dalenius.accounting.composition import repeated
+from dalenius.audit.replay.likeness import first_difference
 from dalenius.audit.replay.recording import NotedEntropy
 from dalenius.audit.replay.replaying import Finding, Replayed, replay
 from dalenius.mechanisms import laplace
@@ -310,3 +311,19 @@ def test_names_are_compared_by_their_counts() -> None:
     run = lambda names: released(mechanism, names, Sensitivity(l1=1))  # noqa: E731
     assert replay(run, {"a": 5}, {"a": 5, "b": 1}).passed
     assert "sensitivity" in kinds(replay(run, {"a": 5}, {"a": 4, "b": 1}))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [([1, 2], [1, True]), ([("a", 1)], [("a", None)]), ([(1,)], [[1]]), ([1, 2], [1, 2, 3]), ([1.0], [1]),
+     (np.array([0, 1]), np.array([0, 2])), (np.array([0, 1]), np.array([0.0, 1.0]))],
+    ids=str,
+)  # fmt: skip
+def test_results_differ_where_a_part_does_or_its_kind(first: Any, second: Any) -> None:
+    assert first_difference(first, second) is not None
+    assert first_difference({"x": [first]}, {"x": [second]}) is not None
+
+
+def test_results_of_the_same_parts_are_alike() -> None:
+    for made in (lambda: [("a", 1, None), ("b", True, b"")], lambda: np.array([0.5, np.nan]), lambda: [float("nan")]):
+        assert first_difference(made(), made()) is None

@@ -330,3 +330,18 @@ def test_the_checks_notice_an_import_that_clamps_with_least_and_greatest(monkeyp
 def test_the_checks_notice_an_import_that_keeps_rows_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots.Import, "_require", lambda *arguments: None)
     engine_with((private("t", {}), {"id": pa.array([1, None], pa.int64())})).close()
+
+
+def test_imports_within_one_opening_are_written_or_refused_each_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, opened = DuckDBEngine(), list[str]()
+    connect = duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda *given, **named: opened.append("") or connect(*given, **named))
+    tables = {name: private(name, {"x": Int(0, 9, nullable=False)}) for name in ("first", "second", "third")}
+    with engine.importing():
+        engine.register(tables["first"], pa.table({"id": [1], "x": [1]}))
+        with pytest.raises(DataMismatch):
+            engine.register(tables["second"], pa.table({"id": [1], "x": pa.array([None], pa.int64())}))
+        engine.register(tables["third"], pa.table({"id": [1], "x": [3]}))
+    assert len(opened) == 1
+    assert engine.missing(tables.values()) == ["second"]
+    engine.close()

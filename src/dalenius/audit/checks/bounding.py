@@ -38,7 +38,7 @@ def tried(first: int, most: int) -> Iterator[Part]:
     load = Databases()
     try:
         for plan in islice(numbered(first, joined_too=True), most):
-            yield _of_plan(plan, hurtful(plan), load, f"--seed {plan.seed}")
+            yield _of_plan(plan, hurtful(plan), load.of(plan), f"--seed {plan.seed}")
     finally:
         load.close()
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.checks.sharing import WORLDS, Part, Tally, alone, numbered, shared
-from dalenius.audit.replay.loading import Databases, Loader, duckdb_of
+from dalenius.audit.replay.loading import Databases, Loader, duckdb_of, read_by
 from dalenius.audit.replay.neighbours import Step, database, steps_for
 from dalenius.audit.replay.queries import replayed, runs_on, some_price
 from dalenius.audit.replay.replaying import Finding
@@ -63,7 +63,7 @@ def tried(first: int, most: int) -> Iterator[Part]:
     try:
         while most > 0:
             plan = next(plans)
-            part = _of_plan(plan, hurtful(plan), load, shrink=True)
+            part = _of_plan(plan, hurtful(plan), load.of(plan), shrink=True)
             most -= part.counts.get("plans", 0)
             yield part
     finally:
@@ -132,8 +132,7 @@ def _in_either_order(plan: Generated, step: Step) -> tuple[str, str]:
 
 def _small(plan: Generated, question: Priced, step: Step, finding: Finding) -> str:
     """A small pair of databases, of the tables that the plan reads, that shows the same kind of finding."""
-    tables = {table.name for table in plan.question.relation.tables}
-    names = tables | ({"orders"} if "lines" in tables else set())  # the table that lines find their units by
+    names = read_by(plan)
 
     def fails(first: Database, second: Database) -> bool:
         engines = [duckdb_of(plan.world, rows, names) for rows in (first, second)]

@@ -10,9 +10,11 @@ from fractions import Fraction
 from typing import Any, cast
 
 from dalenius.accounting.amounts import Amount
+from dalenius.audit.replay.loading import Quick
 from dalenius.audit.replay.replaying import Replayed, replay
 from dalenius.curator.door import allowance, measured
 from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.engine import Engine
 from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.privacy.exact import Exact
@@ -32,9 +34,11 @@ _DELTAS = (10**8, 10**12, 10**15)
 def replayed(question: Priced, first: Engine, second: Engine, *, quick: bool = False) -> Replayed:
     """Replay a question between two engines that hold neighbouring databases; each pass runs once on either.
 
-    A `quick` replay goes one way, and leaves out the answer, which is made of what was released alone.
+    A `quick` replay goes one way, fetches results in a quicker way, and leaves out the answer, which is made of what
+    was released alone.
     """
-    sides = (cast(Engine, _Remembering(engine)) for engine in (first, second))
+    engines = [Quick(engine) if quick and isinstance(engine, DuckDBEngine) else engine for engine in (first, second)]
+    sides = (cast(Engine, _Remembering(engine)) for engine in engines)
     run = releasing(question) if quick else answering(question)
     return replay(run, *sides, charged=list(question.charge.values()), both_ways=not quick)
 

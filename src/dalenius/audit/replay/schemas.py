@@ -150,8 +150,9 @@ class Databases:
     def __call__(self, seed: int, name: str) -> DuckDBEngine:
         if name not in self._engines:
             engine = self._engines[name] = DuckDBEngine(limits=LIMITS)
-            for table, rows in self._filled(name).items():
-                engine.register(replace(self._schema.catalog.table(table), place=None), rows)
+            with engine.importing():
+                for table, rows in self._filled(name).items():
+                    engine.register(replace(self._schema.catalog.table(table), place=None), rows)
         return self._engines[name]
 
     def _filled(self, name: str) -> Filled:

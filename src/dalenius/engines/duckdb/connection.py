@@ -84,11 +84,18 @@ class File:
         self._path, self._limits, self._process = path, limits, identity()
         self._turn = Turn(path.with_suffix(".wanted")) if shared else None
         self._reader: duckdb.DuckDBPyConnection | None = None
+        self._writer: tuple[int, duckdb.DuckDBPyConnection] | None = None  # and the thread that writes
         self._readers, self._opened, self._gate = 0, 0, threading.Condition()
 
     @contextmanager
     def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The file, open for an import, with nobody else using it; `TablesInUse` where another process keeps it."""
+        """The file, open for an import, with nobody else using it; `TablesInUse` where another process keeps it.
+
+        Within another `writing` of the same thread it is the one that is open already.
+        """
+        if self._writer is not None and self._writer[0] == threading.get_ident():
+            yield self._writer[1]
+            return
         # The turn first: while it is another's, questions under way here must be able to end.
         with self._turn.taken() if self._turn else nullcontext(), self._gate:
             self._gate.wait_for(lambda: self._readers == 0)
@@ -96,8 +103,10 @@ class File:
             connection = self._connected(self._config(), until=time.monotonic() + HANDOVER)
             try:
                 let_spill(connection, self._path.parent, self._limits.disk)
+                self._writer = threading.get_ident(), connection
                 yield connection
             finally:
+                self._writer = None
                 connection.close()
 
     def release_if_wanted(self) -> bool:

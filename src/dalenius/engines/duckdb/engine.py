@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -76,6 +76,12 @@ class DuckDBEngine:
     def release_if_wanted(self) -> bool:
         """Let go of the file if another process wants to import and no question is under way here."""
         return self._file.release_if_wanted()
+
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Open the file once for all imports within, each of which is written as a whole or not at all."""
+        with self._file.writing():
+            yield
 
     def register(
         self,

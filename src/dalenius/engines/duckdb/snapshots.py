@@ -60,9 +60,8 @@ def discard_orphan(connection: Connection, table: Table, held: Mapping[str, Tabl
 def discard(connection: Connection, held: Mapping[str, Table]) -> None:
     """Drop tables that are not held, and versions before those held. The version that an import replaces stays until
     the next one: a question that was paid for may still need it."""
-    discard_tables(connection, held)
     for name, version in _stored(connection):
-        if version < held[name].version:
+        if name not in held or version < held[name].version:
             _drop(connection, name, version)
 
 
