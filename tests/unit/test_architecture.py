@@ -49,6 +49,9 @@ BAD = {
         ("mechanisms/x.py", "import numpy as xp\nxp.log(2)"),
         ("mechanisms/x.py", "from numpy import exp"),
         ("mechanisms/x.py", "from math import log"),
+        ("mechanisms/x.py", "from scipy.stats import norm"),
+        ("mechanisms/x.py", "from scipy import stats"),
+        ("mechanisms/x.py", "import scipy.stats"),
     ],
     "no SQL put together from texts": [
         ("curator/x.py", "c.execute(f'SELECT * FROM {name}')"),
@@ -58,11 +61,25 @@ BAD = {
         ("server/x.py", "ALL = 'SELECT * FROM t WHERE x = '\nc.execute(ALL + name)"),
         ("server/x.py", "ALL = 'DELETE FROM {}'\nc.execute(ALL.format(name))"),
         ("engines/x.py", "c.execute(f'DROP TABLE {name}')"),
+        ("curator/x.py", "c.execute(f'select * from {name}')"),
+        ("curator/x.py", "c.execute(f'delete from {name}')"),
+        ("curator/x.py", "text = 'SELECT 1 FROM t'\ntext += name"),
+        ("curator/x.py", "text = ''\ntext += 'WHERE x = '"),
+        ("curator/x.py", "c.execute(' UNION ALL '.join(names))"),
+        ("curator/x.py", "c.execute(' '.join(['SELECT * FROM', name]))"),
+        ("curator/x.py", "c.execute('SELECT * FROM t'.replace('t', name))"),
+        ("curator/x.py", "c.execute('SELECT * FROM {t}'.format_map(names))"),
     ],
     "one place opens exact values": [
         ("curator/x.py", "from dalenius.privacy.exact import unseal"),
         ("curator/x.py", "value = exact.unseal(sealed)"),
         ("query/x.py", "value = object.__getattribute__(sealed, '_Exact__value')"),
+    ],
+    "nothing is released past the door": [
+        ("curator/x.py", "x = DiscreteLaplace(1).release(value, entropy)"),
+        ("query/x.py", "x = noise.release(value, entropy=entropy)"),
+        ("curator/x.py", "with witnessed(look): pass"),
+        ("curator/x.py", "from dalenius.mechanisms.door import witnessed"),
     ],
     "one source of random bits": [
         ("mechanisms/x.py", "import os\nx = os.urandom(8)"),
@@ -74,11 +91,14 @@ BAD = {
         ("curator/x.py", "class A:\n    def run(self, *, random_state): ..."),
         ("server/x.py", "async def ask(rng): ..."),
         ("server/x.py", "def ask(random_seed): ..."),
+        ("mechanisms/x.py", "class Noise:\n    seed: int = 0"),
     ],
     "no chance in an engine": [
         ("engines/duckdb/x.py", "x = 'SELECT random() FROM t'"),
         ("engines/duckdb/x.py", "x = 'SELECT * FROM t TABLESAMPLE 10%'"),
         ("engines/duckdb/x.py", "x = 'SELECT * FROM t USING SAMPLE 5'"),
+        ("engines/spark/x.py", "x = F.rand()"),
+        ("engines/spark/x.py", "x = frame.sample(0.1)"),
     ],
 }
 """What each rule must notice."""

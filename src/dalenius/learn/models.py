@@ -62,6 +62,8 @@ class PrivateModel(BaseEstimator, ABC):
 
     _intercept = 0
     """How many constant features are added to those of a row."""
+    _training: type[Training] = Training
+    """How rows of a private table are looked at."""
 
     def fit(
         self,
@@ -131,7 +133,7 @@ class PrivateModel(BaseEstimator, ABC):
         """The fit of rows of a private table; nothing is read or spent."""
         if progress is not None and not callable(progress):
             raise InvalidParameter("progress", progress, allowed="a function that takes the percent of the work done")
-        carrier, target = carried(rows, y, columns, bins or {})
+        carrier, target = self._carried(rows, y, columns, bins or {})
         self._require_uncontradicted(hidden_in(carrier.question), carrier.asked.delta)
         self.encoder_ = Encoder(carrier.axes[:-1] if target else carrier.axes)
         self.n_features_in_ = len(self.encoder_.names)
@@ -141,7 +143,13 @@ class PrivateModel(BaseEstimator, ABC):
         meaning, question = self._meaning(target), carrier.question
         pure = all(amount.order is None for amount in charge.values())
         self._require(pure=pure, most=question.most.rows, neighbours=hidden_in(question))
-        return carrier, Training(question, self.encoder_, target, meaning, self, charge, progress)
+        return carrier, self._training(question, self.encoder_, target, meaning, self, charge, progress)
+
+    def _carried(
+        self, rows: Frame, y: Any, columns: Sequence[str] | None, bins: Bins
+    ) -> tuple[Carrier, Axis | None]:
+        """The rows of a private table that are learnt from, and the column to learn."""
+        return carried(rows, y, columns, bins)
 
     def _made(self, learnt: Learnt) -> Self:
         self.learnt_ = {name: np.asarray(array) for name, array in learnt.items()}

@@ -80,10 +80,10 @@ class Encoder:
 
 def carried(rows: Frame, target: Any, columns: Sequence[str] | None, bins: Bins) -> tuple[Carrier, Axis | None]:
     """The rows of a private table over the columns to learn from, and then the one to learn, if there is one."""
+    if target is not None and not isinstance(target, str):
+        raise InvalidParameter("y", type(target), allowed="the name of the column to learn, as X is a private table")
     known = Carrier.of(rows, columns=columns, bins={}, most=None)
     names = [axis.name for axis in known.axes if axis.name != target]
-    if target is not None and not isinstance(target, str):
-        raise InvalidParameter("y", type(target), allowed="the name of the column to learn")
     wanted = [*names, *([target] if target is not None else [])]
     whole = Carrier.of(rows, columns=wanted, bins={}, most=None)
     fine = {axis.name: BINS for axis in whole.axes if isinstance(axis.domain, Ranged)}

@@ -68,6 +68,12 @@ class Carrier:
             require_few(axis)
         return cls(asked, tuple(axes))
 
+    @classmethod
+    def uncut(cls, rows: Frame, *, columns: Sequence[str], bins: Bins) -> Carrier:
+        """The rows with every value as it is, in the steps that its column declares; bins are for the axes alone."""
+        found = cls.of(rows, columns=columns, bins=bins, most=None)
+        return replace(found, asked=_carried(rows, columns))
+
     @property
     def grid(self) -> Grid:
         return grid_of({axis.name: axis for axis in self.axes})

@@ -41,10 +41,14 @@ _SEEDS = {"seed", "random_seed", "random_state", "rng", "generator", "nonce"}
 _SQL = re.compile(
     r"\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|DROP|ATTACH|COPY|PRAGMA|ALTER TABLE|FROM|WHERE|GROUP BY|ORDER BY"
     r"|HAVING|LIMIT|UNION|JOIN)\b"
+    r"|(?is:\b(select\b.*\bfrom\s|insert\s+into\s|update\b.*\bset\s|delete\s+from\s|drop\s+(table|view)\b"
+    r"|create\s+(table|view|or\s+replace)\b|alter\s+table\b|copy\b.*\bto\s+'|attach\s+'|union\s+all\b))"
 )
+"""Words of SQL in capitals, or whole statements however they are written."""
 _ENGINE_CHANCE = re.compile(
     r"\b(random|rand|setseed|gen_random_uuid|uuid|randn|shuffle)\s*\(|\btablesample\b|\busing\s+sample\b", re.IGNORECASE
 )
+_ENGINE_DRAWS = {"rand", "randn", "random", "shuffle", "sample", "sampleBy", "randomSplit", "uuid"}
 
 
 @dataclass(frozen=True)
@@ -106,10 +110,13 @@ def float_laws(path: str, tree: ast.AST) -> Iterator[Breach]:
                 yield node.lineno, _dotted(node)
         elif isinstance(node, ast.ImportFrom) and node.module in {"math", "cmath", "numpy"}:
             yield from ((node.lineno, f"{node.module}.{each.name}") for each in node.names if each.name in _FLOAT_LAWS)
+        if isinstance(node, ast.ImportFrom) and node.module == "scipy" and any(a.name == "stats" for a in node.names):
+            yield node.lineno, "scipy.stats"
+    yield from ((line, module) for line, module in _imported(tree) if module.startswith("scipy.stats"))
 
 
 def composed_sql(path: str, tree: ast.AST) -> Iterator[Breach]:
-    """Texts with the words of SQL that are put together from parts: f-strings, +, % and format."""
+    """Texts with the words of SQL that are put together from parts: f-strings, +, %, format, join and replace."""
     constants = {
         target.id
         for node in _nodes(tree)
@@ -129,8 +136,15 @@ def composed_sql(path: str, tree: ast.AST) -> Iterator[Breach]:
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mod):
             if written(node.left) or (isinstance(node.op, ast.Add) and written(node.right)):
                 yield node.lineno, "a text that is added to"
-        elif isinstance(node, ast.Call) and _is_format(node.func) and written(node.func.value):  # type: ignore[attr-defined]
-            yield node.lineno, "a text with format()"
+        elif isinstance(node, ast.AugAssign) and (written(node.target) or written(node.value)):
+            yield node.lineno, "a text that is added to"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MAKE_TEXT:
+            listed = (part for given in node.args if isinstance(given, ast.List | ast.Tuple) for part in given.elts)
+            if written(node.func.value) or (node.func.attr == "join" and any(map(written, listed))):
+                yield node.lineno, f"a text with {node.func.attr}()"
+
+
+_MAKE_TEXT = {"format", "format_map", "join", "replace"}
 
 
 def opening(path: str, tree: ast.AST) -> Iterator[Breach]:
@@ -156,20 +170,37 @@ def random_bits(path: str, tree: ast.AST) -> Iterator[Breach]:
 
 
 def seeds(path: str, tree: ast.AST) -> Iterator[Breach]:
-    """Parameters of public functions that could make noise repeat itself."""
+    """Parameters of public functions, and fields of classes, that could make noise repeat itself."""
     for node in _nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            fields = [part.target for part in node.body if isinstance(part, ast.AnnAssign)]
+            names = {field.id for field in fields if isinstance(field, ast.Name)}
+            yield from ((node.lineno, f"{node.name}.{name}") for name in sorted(names & _SEEDS))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not re.match(r"_[^_]", node.name):
             given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
             yield from ((node.lineno, f"{node.name}({each.arg})") for each in given if each.arg in _SEEDS)
 
 
 def engine_chance(path: str, tree: ast.AST) -> Iterator[Breach]:
-    """Functions of an engine that draw, in texts that an engine may be given."""
+    """Functions of an engine that draw, in texts that an engine may be given and in calls of its own language."""
+    for node in _nodes(tree) if path.startswith("engines/") else ():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from ((node.lineno, found[0]) for found in _ENGINE_CHANCE.finditer(node.value))
+        elif isinstance(node, ast.Attribute) and node.attr in _ENGINE_DRAWS:
+            yield node.lineno, f"{node.attr}()"
+
+
+def past_the_door(path: str, tree: ast.AST) -> Iterator[Breach]:
+    """Releases that nobody pays for, and looks at what the door measures."""
     for node in _nodes(tree):
-        if path.startswith("engines/") and isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found = _ENGINE_CHANCE.search(node.value)
-            if found:
-                yield node.lineno, found[0]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "release":
+            given = [*node.args, *(each.value for each in node.keywords)]
+            paid = any(isinstance(each, ast.Name) and each.id == "allowance" for each in given)
+            if len(given) > 1 and not paid:
+                yield node.lineno, "release()"
+        names = {getattr(node, name, None) for name in ("id", "attr", "name") if _is_text(node, name)}
+        if "witnessed" in names and not isinstance(node, ast.FunctionDef):
+            yield getattr(node, "lineno", 0), "witnessed"
 
 
 def _is_false(node: ast.AST) -> bool:
@@ -204,10 +235,6 @@ def _imported(tree: ast.AST) -> Iterator[Breach]:
             yield node.lineno, node.module
         elif isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
-
-
-def _is_format(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "format"
 
 
 def _is_sql(node: ast.AST) -> bool:
@@ -267,6 +294,17 @@ RULES = (
         },
     ),
     Rule(
+        "nothing is released past the door", "only mechanisms and parts of them", past_the_door,
+        {
+            "mechanisms": "mechanisms, the door and what mechanisms are made of",
+            "learn/linear/batches.py": "a mechanism, made of another one",
+            "learn/linear/objective.py": "a mechanism, made of another one",
+            "release/boosting/generators.py": "a mechanism, made of another one",
+            "release/textbook/per_query.py": "a mechanism, made of another one",
+            "audit": "looks at releases of made-up rows",
+        },
+    ),
+    Rule(
         "one source of random bits", "only randomness/entropy.py", random_bits,
         {
             "randomness/entropy.py": "the one source",
@@ -276,5 +314,8 @@ RULES = (
         },
     ),
     Rule("no seed in what is public", "no parameter named for a seed", seeds, _MADE_UP),
-    Rule("no chance in an engine", "no random() in a text for an engine", engine_chance, {}),
+    Rule(
+        "no chance in an engine", "no random() in a text or frame of an engine", engine_chance,
+        {"engines/conformance": _MADE_UP["engines/conformance"]},
+    ),
 )  # fmt: skip
