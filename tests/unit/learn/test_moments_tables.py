@@ -20,7 +20,6 @@ from dalenius.learn.models import PrivateModel
 from dalenius.learn.moments.averages import MeanEstimator, StandardScaler
 from dalenius.learn.moments.bayes import BernoulliNB, CategoricalNB, GaussianNB
 from dalenius.learn.moments.covariances import PCA, Covariance
-from dalenius.learn.moments.quantiles import QuantileEstimator
 from dalenius.learn.moments.regression import LinearRegression, Ridge
 from dalenius.learn.tables import Training
 from dalenius.privacy.exact import unseal
@@ -148,7 +147,5 @@ def test_texts_are_categories_and_numbers_are_refused() -> None:
         assert np.exp(model.feature_log_prob_[0]).sum(axis=1) == pytest.approx(1)
         with pytest.raises(InvalidParameter, match="age"):
             CategoricalNB(epsilon=1).fit(db.table("visits"), "city", columns=["age"])
-        with pytest.raises(InvalidParameter, match="SQL"):
-            QuantileEstimator(bounds=(0, 1)).fit(db.table("visits"))
         with pytest.raises(InvalidParameter, match="column of numbers"):
             LinearRegression(epsilon=1).fit(db.table("visits"), "city", columns=["age"])

@@ -52,6 +52,11 @@ REFUSED: dict[str, tuple[Any, str | None, list[str]]] = {
     "a target of clusters": (KMeans(2), "age", ["cost"]),
     "no clusters": (KMeans(0), None, ["cost"]),
     "a budget that is none": (MeanEstimator(budget=1), None, ["cost"]),
+    "a target of quantiles": (QuantileEstimator(), "age", ["cost"]),
+    "quantiles of texts": (QuantileEstimator(), None, ["age", "city"]),
+    "quantiles in no order": (QuantileEstimator((0.5, 0.2)), None, ["age"]),
+    "quantiles beyond 1": (QuantileEstimator((0.5, 2)), None, ["age"]),
+    "steps beside those of the catalog": (QuantileEstimator(step=1), None, ["age"]),
 }
 
 
@@ -64,16 +69,25 @@ def test_what_is_refused_on_a_private_table_costs_nothing(db: Database, name: st
     assert db.spent()["patients"].share == spent
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        PrivateGridSearch(LogisticRegression(classes=(0, 1), bounds=(0, 1)), {"norm": [0.5, 1.0]}),
-        QuantileEstimator(bounds=(0, 1)),
-    ],
-)
-def test_estimators_of_arrays_refuse_private_tables(db: Database, model: Any) -> None:
+def test_choices_among_settings_refuse_private_tables(db: Database) -> None:
+    model = PrivateGridSearch(LogisticRegression(classes=(0, 1), bounds=(0, 1)), {"norm": [0.5, 1.0]})
     with pytest.raises(InvalidParameter, match="a private table"):
         model.fit(db.table("visits"), "city")
+
+
+@pytest.mark.parametrize("y", [LABELS, LABELS.tolist(), 3, b"city"])
+@pytest.mark.parametrize("model", [LogisticRegression(), LinearRegression(), MeanEstimator(), QuantileEstimator()])
+def test_labels_beside_a_private_table_are_refused_in_words(db: Database, model: Any, y: Any) -> None:
+    """Its rows have no order that labels of somebody else could follow."""
+    spent = db.spent()["patients"].share
+    with pytest.raises(InvalidParameter, match=r"the name of the column to learn.*nothing was run or charged"):
+        model.fit(db.table("visits"), y)
+    assert db.spent()["patients"].share == spent
+
+
+def test_quantiles_of_a_private_table_are_read_in_its_own_steps(db: Database) -> None:
+    with pytest.raises(InvalidParameter, match=r"bins.*left out.*nothing was run or charged"):
+        QuantileEstimator().fit(db.table("visits"), columns=["cost"], bins={"cost": 3})
 
 
 def test_a_ready_budget_is_what_a_fit_on_a_private_table_costs(db: Database) -> None:
