@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -71,7 +71,7 @@ def test_nothing_differs_in_2000_questions() -> None:
 def test_one_unit_stays_within_what_was_declared_over_joins() -> None:
     outcome = bounding.check(Asked(count=25, seed=3))
     assert outcome.passed
-    assert all(figure.tried for figure in outcome.figures[:5])
+    assert all(figure.tried for figure in outcome.figures[:6])
 
 
 def test_the_engine_means_what_plans_mean() -> None:
@@ -213,6 +213,15 @@ def test_bounds_that_are_broken_are_found_over_joins(monkeypatch: pytest.MonkeyP
     assert any("dalenius check bounding --plans 1 --seed" in finding for finding in outcome.findings)
 
 
+def test_numbers_that_are_not_clamped_are_found_where_declarations_are_narrower(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(measurements, "Clamp", lambda child, bounds: child)
+    monkeypatch.setattr(bounding, "MOST", 1)
+    outcome = bounding.check(Asked(count=60))
+    assert "with narrower declarations" in outcome.findings[0]
+
+
 def test_an_engine_that_means_something_else_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     counts_that_are_not_cut(monkeypatch)
     outcome = semantics.check(Asked(count=300))
@@ -274,6 +283,22 @@ def test_many_questions_are_shared_by_two_processes(monkeypatch: pytest.MonkeyPa
     assert outcome.passed
     assert outcome.figures[0].tried == alone.figures[0].tried == 6
     assert ticks[-1] == 100
+
+
+def endless(first: int, most: int) -> Iterator[sharing.Part]:
+    while True:
+        yield sharing.Part({"plans": 1})
+
+
+def test_an_interrupt_ends_the_two_processes_in_the_middle_of_their_plans() -> None:
+    parts = sharing.shared(endless, Asked(count=sharing.ALONE + 1, tick=interrupted), usual=1)
+    with pytest.raises(KeyboardInterrupt):
+        next(parts)  # without an end for those at work it would wait for them for ever
+
+
+def interrupted(percent: float) -> None:
+    if percent:
+        raise KeyboardInterrupt
 
 
 # ---- quicker ways

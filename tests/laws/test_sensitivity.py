@@ -42,7 +42,7 @@ def test_rows_of_nobody_never_count(where: int) -> None:
 
 @pytest.mark.parametrize("where", [0, 1])
 def test_no_number_moves_further_even_where_a_column_holds_more_than_was_declared(where: int) -> None:
-    assert [excess for excess in all_broken(40, where, tables=narrowed) if excess.norm == "linf"] == []
+    assert list(all_broken(40, where, tables=narrowed)) == []
 
 
 def not_additive(count: int, where: int) -> Iterator[tuple[int, str]]:

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
-from dalenius.audit.checks.sharing import Part, Tally, alone, numbered, shared
-from dalenius.audit.replay.bounding import broken, hurtful
-from dalenius.audit.replay.joins import MOST_JOINS, count_joins
+from dalenius.audit.checks.sharing import WORLDS, Part, Tally, alone, numbered, shared
+from dalenius.audit.replay.bounding import broken, hurtful, narrowed
+from dalenius.audit.replay.joins import MOST_JOINS, count_joins, is_any
 from dalenius.audit.replay.loading import Databases, Loader
 from dalenius.audit.replay.neighbours import HEAVY, Step
 from dalenius.audit.replay.schemas import HEAVY as MADE_UP
 from dalenius.audit.replay.schemas import Databases as MadeUp
 from dalenius.audit.replay.schemas import Schema, questions, steps
 from dalenius.engines.conformance.draws import Draws
-from dalenius.engines.conformance.plans import Generated
+from dalenius.engines.conformance.plans import Generated, generated
 
 PLANS = 500
 MOST = 20
@@ -30,17 +30,28 @@ def check(asked: Asked) -> Outcome:
     tally = Tally.of(shared(tried, asked, PLANS), MOST)
     tried_joins = {size: tally[f"joins {size}"] for size in range(1, MOST_JOINS + 1)}
     joins = [Figure(f"of these with {size} joins", number, "", "", True) for size, number in tried_joins.items()]
-    return _outcome(tally, HEAVY, joins)
+    past = tally["clamped"]
+    clamped = Figure("of these also with narrower declarations", tally["narrower"], str(past), "0", not past)
+    return _outcome(tally, HEAVY, [*joins, clamped])
 
 
 def tried(first: int, most: int) -> Iterator[Part]:
-    """What comes of each of so many plans."""
+    """What comes of each of so many plans; of those that are not made of joins, with narrower declarations, too."""
     load = Databases()
     try:
         for plan in islice(numbered(first, joined_too=True), most):
             yield _of_plan(plan, hurtful(plan), load.of(plan), f"--seed {plan.seed}")
+            if is_any(plan.seed, worlds=WORLDS) and (closer := generated(plan.seed, worlds=WORLDS, tables=narrowed)):
+                yield _of_closer(closer, load)
     finally:
         load.close()
+
+
+def _of_closer(plan: Generated, load: Databases) -> Part:
+    """A plan whose numbers are declared closer together than they were imported: its own clamps must do."""
+    found = list(broken(plan, hurtful(plan), load.of(plan)))
+    said = (f"plan {plan.seed}, with narrower declarations: {each}" for each in found[:3])
+    return Part({"narrower": 1, "clamped": len(found)}, tuple(said))
 
 
 def _on_folder(asked: Asked, schema: Schema) -> Outcome:

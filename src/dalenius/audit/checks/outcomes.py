@@ -39,7 +39,7 @@ class Outcome:
 class Asked:
     """How a check is asked to run: on made-up data with the catalog in `folder` if there is one, else with our own.
 
-    `count` is how many cases are tried, None for the check's own number; `seed` names them.
+    `count` is how many cases are tried, None or 0 for the check's own number; `seed` names them.
     """
 
     folder: Path | None = None

@@ -7,6 +7,7 @@ that its databases are loaded once.
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -108,8 +109,8 @@ def _here(trying: Trying, parts: list[Share], asked: Asked, number: int) -> Iter
 
 def _in_processes(trying: Trying, parts: list[Share], asked: Asked, number: int) -> Iterator[Part]:
     context = multiprocessing.get_context("spawn")
-    done: Any = context.Value("q", 0)
-    pool = ProcessPoolExecutor(_PROCESSES, mp_context=context, initializer=_counting, initargs=(done,))
+    done, enough = context.Value("q", 0), context.Event()
+    pool = ProcessPoolExecutor(_PROCESSES, mp_context=context, initializer=_begun, initargs=(done, enough))
     try:
         waiting: set[Future[Part]] = {pool.submit(_together, trying, share) for share in parts}
         while waiting:
@@ -117,15 +118,18 @@ def _in_processes(trying: Trying, parts: list[Share], asked: Asked, number: int)
             asked.tick(min(100.0, 100 * done.value / number))
             yield from (future.result() for future in ready)
     finally:
+        enough.set()  # after an interrupt, or enough findings: nobody waits for plans that were begun
         pool.shutdown(cancel_futures=True)
 
 
 _done: Any = None
+_enough: Any = None
 
 
-def _counting(done: Any) -> None:
-    global _done
-    _done = done
+def _begun(done: Any, enough: Any) -> None:
+    global _done, _enough
+    _done, _enough = done, enough
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this process is told, and says when it is enough
 
 
 def _together(trying: Trying, share: Share) -> Part:
@@ -137,6 +141,6 @@ def _together(trying: Trying, share: Share) -> Part:
         findings += part.findings
         with _done.get_lock():
             _done.value += part.counts.get("plans", 0)
-        if len(findings) >= 10:
+        if len(findings) >= 10 or _enough.is_set():
             break
     return Part(counts, tuple(findings))

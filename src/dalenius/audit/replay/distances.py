@@ -21,7 +21,7 @@ from dalenius.mechanisms.grouped_choice import GroupedChoice
 from dalenius.mechanisms.key_selection import KeyCounts
 from dalenius.mechanisms.quantiles import PrivateQuantiles, ValueCounts
 from dalenius.mechanisms.randomized_response import Response
-from dalenius.mechanisms.robust.grouped import GroupedQuantile
+from dalenius.mechanisms.robust.grouped import GroupedStatistic
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.sensitivity import Sensitivity
 
@@ -74,7 +74,7 @@ def beyond(moved: Change, sensitivity: Sensitivity) -> Iterator[Excess]:
 
 def _beyond_groups(mechanism: Any, neighbours: Neighbours, moved: Change) -> Iterator[Excess]:
     """What mechanisms that answer group by group rest on besides: how many groups change, and how far each."""
-    if not isinstance(mechanism, GroupedChoice | PrivateQuantiles | GroupedQuantile):
+    if not isinstance(mechanism, GroupedChoice | PrivateQuantiles | GroupedStatistic):
         return
     steps, sizes = neighbours.add_remove_steps, dict[Hashable, Fraction]()
     for place, size in moved.items():

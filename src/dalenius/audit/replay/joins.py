@@ -20,9 +20,9 @@ _TOP = 2  # the depth at which the outer question asks for its source
 
 def joined(number: int, *, worlds: int) -> Generated | None:
     """The plan of a number: with 1 to 4 joins, or in every fifth case any plan; None where it is refused."""
-    size = number // worlds % (MOST_JOINS + 1)
-    if not size:
+    if is_any(number, worlds=worlds):
         return generated(number, worlds=worlds)
+    size = number // worlds % (MOST_JOINS + 1)
     draws, here = Draws(f"joins {number}"), world(number % worlds)
     query, most = _Questions(here, draws, size).outer(), random_most(draws)
     try:
@@ -30,6 +30,11 @@ def joined(number: int, *, worlds: int) -> Generated | None:
         return Generated(number, here, query, question, lower(question))
     except QueryRefused:
         return None
+
+
+def is_any(number: int, *, worlds: int) -> bool:
+    """Whether a number stands for any plan, and not for one made of joins."""
+    return number // worlds % (MOST_JOINS + 1) == 0
 
 
 def count_joins(relation: Relation) -> int:
