@@ -1,8 +1,8 @@
-"""The time of a reply does not tell whether a person is in the table whose rows take long to work on.
+"""The time of a reply tells neither whether a person is in a table nor what the noise was.
 
 A table and the same table with one person more, whose thousands of long texts slow a question down, are asked in turn.
 Replies leave on a grid; as long as the work ends within the same step, times tell nothing. Without the grid they tell
-nearly everything.
+nearly everything. A sampler that takes longer for larger noise would tell the true value: the reply minus the noise.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
+import numpy as np
 import pytest
 
+from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.server.grid import Grid
 from http_pairs import database_of
 from http_server import Server
@@ -88,3 +90,60 @@ def test_times_without_the_grid_do_tell() -> None:
         area, _ = separation(*times(servers, rounds=60))
     print(f"without the grid: area {area:.3f}")
     assert area >= 0.9
+
+
+# ---- the time of a draw
+
+QUICK = "SELECT COUNT(*) AS n FROM visits"
+SLOWED = 1e-6  # seconds that a planted sampler takes longer for each step of its noise, of which there are thousands
+
+
+def sizes_and_times(server: Server, rounds: int) -> list[tuple[float, float]]:
+    """Sizes of replies, which are that of their noise as long as rows are few, and their seconds."""
+    client, found = server.client(server.token("ana")), []
+    for _ in range(rounds + 3):
+        started = time.perf_counter()
+        reply = client.post("/v1/run", json={"sql": QUICK, "epsilon": "0.0001", "fresh": True})
+        taken = time.perf_counter() - started
+        found.append((abs(float(reply.json()["answer"]["columns"][0]["values"][0])), taken))
+    client.close()
+    return found[3:]
+
+
+def correlation(found: list[tuple[float, float]]) -> float:
+    """Of ranks, so that no single late reply decides."""
+    sizes, seconds = (np.argsort(np.argsort(column)) for column in zip(*found, strict=True))
+    return float(np.corrcoef(sizes, seconds)[0, 1])
+
+
+@pytest.fixture
+def slow_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise that takes the longer the larger it is."""
+    right = DiscreteLaplace.release
+
+    def slowly(self: DiscreteLaplace, value: object, entropy: object) -> object:
+        found = right(self, value, entropy)  # type: ignore[arg-type]
+        time.sleep(min(0.2, SLOWED * float(np.abs(np.asarray(found)).max())))
+        return found
+
+    monkeypatch.setattr(DiscreteLaplace, "release", slowly)
+
+
+@pytest.mark.deep
+def test_times_on_the_grid_do_not_tell_the_noise() -> None:
+    at_once, rounds = 8, 2_500
+    with ExitStack() as stack, ThreadPoolExecutor(at_once) as threads:
+        tables = [database_of(table_of(rows_of(1)), delta="0") for _ in range(at_once)]
+        servers = [stack.enter_context(Server(each, grid=Grid(step=0.2))) for each in tables]
+        found = list(threads.map(partial(sizes_and_times, rounds=rounds), servers))
+    each = [correlation(part) for part in found]
+    print(f"on the grid: correlation {np.mean(each):.4f} over {at_once * rounds} replies")
+    assert abs(np.mean(each)) < 0.02  # 2.8 standard deviations where there is none
+
+
+@pytest.mark.deep
+def test_times_without_the_grid_tell_the_noise_of_a_slow_sampler(slow_sampler: None) -> None:
+    with Server(database_of(table_of(rows_of(1)), delta="0"), grid=NO_GRID) as server:
+        found = correlation(sizes_and_times(server, rounds=200))
+    print(f"without the grid, slow sampler: correlation {found:.3f}")
+    assert found > 0.5
