@@ -148,6 +148,7 @@ CONVENTIONAL: dict[str, PrivateModel] = {
     "mean": MeanEstimator(bounds=(-100, 100)),
     "scaler": StandardScaler(bounds=(-100, 100)),
     "paid scaler": StandardScaler(bounds=(-100, 100), epsilon=1),
+    "scaler of paid bounds": StandardScaler(bounds="paid", epsilon=1),
     "covariance": Covariance(bounds=(-100, 100)),
     "components": PCA(bounds=(-100, 100)),
     "gaussian": GaussianNB(bounds=(-100, 100), classes="public"),

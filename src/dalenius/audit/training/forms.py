@@ -80,6 +80,10 @@ def _declared(**paid: Any) -> Any:
     return learn.StandardScaler(bounds=BOUNDS, neighbours=paid["neighbours"])
 
 
+def _unbounded(**paid: Any) -> Any:
+    return learn.StandardScaler(bounds="paid", **paid)
+
+
 def _searched(**paid: Any) -> Any:
     base = learn.LogisticRegression(bounds=BOUNDS, classes=LABELS, method="output", **paid)
     return learn.PrivateGridSearch(base, {"norm": [0.5, 1.0]})
@@ -103,6 +107,7 @@ FORMS = (
     Form("Ridge", "", _bounded("Ridge", target_bounds=BOUNDS, norm=0.7), "numbers", table=("cost", ("age",))),
     Form("MeanEstimator", "", _bounded("MeanEstimator", norm=0.9)),
     Form("StandardScaler", "", _bounded("StandardScaler"), table=_NUMBERS),
+    Form("StandardScaler", "of paid bounds", _unbounded, table=None),
     Form("StandardScaler", "by bounds alone", _declared, table=None, free=True),
     Form("Covariance", "", _bounded("Covariance", norm=0.9)),
     Form("PCA", "", _bounded("PCA", n_components=1), table=_NUMBERS),

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OneToOneFeatureMixin
 
+from dalenius.errors import InvalidParameter
 from dalenius.learn.budgets import Guarantee, relation
 from dalenius.learn.encoding import Scale
 from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.models import Learnt, PrivateModel, PrivateTransformer, Tick
+from dalenius.learn.moments.found_bounds import PAID, Unbounded, found_bounds
 from dalenius.learn.moments.sums import Squares, Sums, parts, released, squares, sums
 from dalenius.learn.moments.units import units
-from dalenius.learn.rows import ONE, Summable
+from dalenius.learn.rows import ONE, Integers, Summable
 from dalenius.mechanisms.purse import Purse
 from dalenius.query.frames.frames import Frame
 from dalenius.randomness.entropy import Entropy
@@ -74,7 +76,9 @@ class StandardScaler(OneToOneFeatureMixin, PrivateTransformer, PrivateModel):
     """Moves every column to the middle and divides by its size.
 
     With neither `epsilon` nor `budget`, by the declared bounds alone, which become -1 and 1: that costs nothing. With
-    one of them, by the mean and the standard deviation of the rows, which are paid for.
+    one of them, by the mean and the standard deviation of the rows, which are paid for. `bounds="paid"` is for arrays
+    whose bounds nobody can declare: they are found for a quarter of the price, around values between ±10^12 that many
+    rows have. `bounds_` are those that values are moved to.
     """
 
     def __init__(
@@ -96,6 +100,8 @@ class StandardScaler(OneToOneFeatureMixin, PrivateTransformer, PrivateModel):
             return super().fit(X, **how)
         if self.epsilon is not None or self.budget is not None:
             return super().fit(X, None, **how)
+        if self._finds_bounds:
+            raise InvalidParameter("epsilon", None, allowed="a number, or a ready budget: paid bounds have a price")
         features, _ = self._checked(X, None)
         self._scale = Scale.declared(self.bounds, features.shape[1])
         self.guarantee_ = Guarantee("epsilon = 0", str(relation(self.neighbours)), "made of declared bounds alone")
@@ -105,7 +111,24 @@ class StandardScaler(OneToOneFeatureMixin, PrivateTransformer, PrivateModel):
     def _sums(self, columns: Columns) -> Sequence[Sum]:
         return [Sums(), Squares()]
 
-    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    @property
+    def _finds_bounds(self) -> bool:
+        return isinstance(self.bounds, str) and self.bounds == PAID
+
+    def _rows(self, features: NDArray[np.float64], target: Integers) -> Any:
+        return (
+            Unbounded.of(features, relation(self.neighbours)) if self._finds_bounds else super()._rows(features, target)
+        )
+
+    def _learn(self, rows: Summable | Unbounded, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+        if isinstance(rows, Summable):
+            return self._moments(rows, purse, entropy)
+        self._scale = found_bounds(rows, purse, entropy)
+        moments = self._moments(rows.within(self._scale, self._norm_squared()), purse, entropy)
+        return {**moments, "lower": self._scale.lower, "upper": self._scale.upper}
+
+    def _moments(self, rows: Summable, purse: Purse, entropy: Entropy) -> dict[str, NDArray[np.float64]]:
+        """The mean and the standard deviation of every column."""
         rows.ready(Sums(), Squares())
         paid = parts(purse, {"count": Fraction(1, 10), "sums": Fraction(9, 20), "squares": Fraction(9, 20)})
         count = max(1.0, released(rows.count(), 1, purse, paid["count"], entropy).number)
@@ -116,6 +139,9 @@ class StandardScaler(OneToOneFeatureMixin, PrivateTransformer, PrivateModel):
         return {"mean": self._scale.restored(mean), "scale": np.sqrt(variance) * self._scale.size}
 
     def _keep(self, learnt: Learnt) -> None:
+        if "lower" in learnt:
+            self._scale = Scale(learnt["lower"], learnt["upper"])
+        self.bounds_ = self._scale.lower, self._scale.upper
         self.mean_, self.scale_ = learnt["mean"], learnt["scale"]
         self.var_ = self.scale_**2
 
