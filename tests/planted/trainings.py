@@ -19,6 +19,7 @@ from dalenius.learn.linear.conditioning import Shape
 from dalenius.learn.linear.gradient import Pulls
 from dalenius.learn.models import PrivateModel
 from dalenius.learn.rows import Entries, Rows, entries_of
+from dalenius.learn.selection import moved
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.sensitivity import Sensitivity
 
@@ -147,8 +148,13 @@ def with_its_loss(self: PrivateModel, X: Any, y: Any, *paid: Any) -> Any:
     return made
 
 
-def best_for_free(models: Any, X: Any, y: Any, *paid: Any) -> int:
-    return int(np.argmax([model._right(X, y) for model in models]))
+def best_for_free(models: Any, given: Any, *paid: Any) -> int:
+    return int(np.argmax(unseal(given.points(models, moved(models, given.most, given.hidden)))))
+
+
+def moved_by_one_row(models: Any, most: int, hidden: Any) -> Sensitivity:
+    """A unit with many rows is thought to move the points of a model as far as one row."""
+    return moved(models, 1, hidden)
 
 
 GRADIENT, BATCHES = "replay: LogisticRegression by gradient", "replay: LogisticRegression by batches"
@@ -177,8 +183,10 @@ BUGS = (
     Planted("early stopping on the data", ("J3", "J6"), "training",
             replaced(methods, "descended", stopped_when_all_are_right),
             part="replay in full: LogisticRegression by gradient"),
-    Planted("best model for free", ("J3",), "training", replaced(selection, "_best", best_for_free),
-            part="replay in full: PrivateGridSearch"),
+    Planted("best model for free", ("J3",), "training", replaced(selection, "chosen", best_for_free),
+            part="replay in full: PrivateGridSearch of norms"),
+    Planted("choice of a model for one row of many", ("J3", "J6"), "training",
+            replaced(selection, "moved", moved_by_one_row), part="tables: PrivateGridSearch of penalties"),
     Planted("mistakes beside the model", ("J6",), "training", replaced(PrivateModel, "_fitted", with_its_loss),
             part="replay: LogisticRegression by output"),
 )  # fmt: skip

@@ -58,6 +58,21 @@ class Allowance:
         return f"<Allowance with {self.left} left, neighbours by {self.neighbours}>"
 
 
+class PartOfAllowance(Allowance):
+    """A part of an allowance: what is drawn from it is drawn from the whole too, and never past either."""
+
+    __slots__ = ("_whole",)
+
+    def __init__(self, whole: Allowance, amount: Amount) -> None:
+        super().__init__(amount, neighbours=whole.neighbours)
+        self._whole = whole
+
+    def draw(self, loss: Loss) -> None:
+        """Draw the price of one loss from both, or raise `BudgetExceeded`; a draw is never given back."""
+        super().draw(loss)
+        self._whole.draw(loss)
+
+
 class JointAllowance(Allowance):
     """One allowance for several populations: every draw is taken from each of its parts, in that part's own order.
 

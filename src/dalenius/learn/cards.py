@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,12 @@ def card(model: PrivateModel) -> ModelCard:
     lines = [f"# {type(model).__name__}", "", f"- Guarantee: {model.guarantee_}"]
     lines += [f"- Features: {model.n_features_in_}" + (f" ({', '.join(encoder.names)})" if encoder else "")]
     lines += [f"- Labels: {', '.join(map(str, classes))}"] if classes is not None else []
-    lines += [f"- Settings: {', '.join(f'{name}={value!r}' for name, value in settings.items())}"]
+    lines += [f"- Settings: {_listed(settings)}"]
+    chosen = getattr(model, "best_params_", None)
+    lines += [f"- Chosen: {_listed(chosen)}"] if chosen is not None else []
     lines += [f"- Released: {', '.join(f'{name} ({array.size} numbers)' for name, array in model.learnt_.items())}"]
     return ModelCard((*lines, "", "Not for:", "", *(f"- {line}" for line in _NOT_FOR)))
+
+
+def _listed(settings: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())

@@ -26,6 +26,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):
     """
 
     classes: Any
+    _points = 1
 
     def _checked(self, X: Any, y: Any) -> tuple[NDArray[np.float64], Integers]:  # noqa: N803
         features, labels = validate_data(self, X, y, dtype=np.float64)
@@ -55,11 +56,15 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):
         self.classes_ = np.array([target.cut.shown(code) for code in codes])
         return np.arange(len(codes))
 
-    def _right(self, X: Any, y: Any) -> int:  # noqa: N803
-        """How many rows get their own label. Every row is looked at by itself, in exact arithmetic."""
-        entries = self._entries(*self._checked(X, y))
-        return sum(int((self._labels(piece) == piece.target).sum()) for piece in entries.pieces())
+    def _merits(self, entries: Entries) -> Integers:
+        """1 for each entry that gets its own label."""
+        return np.asarray(self._labels(entries) == entries.target, dtype=np.int64)
 
     def _labels(self, entries: Entries) -> Integers:
         """The place of the label that each entry gets, computed exactly, from its own features alone."""
         raise NotImplementedError
+
+
+def best_places(scores: Integers) -> Integers:
+    """The place of the label with the best score; of one score, that of two labels, whether it is above 0."""
+    return np.asarray((scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1))

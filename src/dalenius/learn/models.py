@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dalenius.accounting.budget import Budget
 from dalenius.curator.asking.asking import Cost
 from dalenius.curator.asking.prices import Offer
 from dalenius.errors import InvalidParameter
@@ -42,6 +43,8 @@ Learnt: TypeAlias = Mapping[str, NDArray[Any]]
 Tick: TypeAlias = Callable[[float], object]
 _DECLARED = ("bounds", "norm", "classes", "target_bounds", "groups", "categories", "step")
 """Settings that a catalog takes the place of."""
+_FACTS = ("n_features_in_", "feature_names_in_", "classes_", "encoder_", "_scale", "_target_scale", "_target_line")
+"""Public facts about rows that a model is fitted to, besides its settings."""
 _BLOCK = 2**11  # rows that are scaled at once: few enough to stay near the processor
 
 
@@ -62,6 +65,8 @@ class PrivateModel(BaseEstimator, ABC):
 
     _intercept = 0
     """How many constant features are added to those of a row."""
+    _points: int | None = None
+    """The most points that a prediction gets for one row, where models of this kind can be compared; see `_merits`."""
     _training: type[Training] = Training
     """How rows of a private table are looked at."""
 
@@ -87,20 +92,17 @@ class PrivateModel(BaseEstimator, ABC):
         """
         if isinstance(X, Frame):
             return self._bought(X, y, columns, bins or {}, share, key, fresh, progress)
-        budget, hidden = budget_of(self.epsilon, self.delta, self.budget), relation(self.neighbours)
+        budget, hidden = self._budget(), self._hidden()
         with allowance_of(budget, hidden) as allowance:
-            self._fitted(X, y, Purse(allowance), fresh_entropy(), progress)
-        self.guarantee_ = Guarantee(str(budget), str(hidden))
-        return self
+            self.guarantee_ = Guarantee(str(budget), str(hidden))
+            return self._fitted(X, y, Purse(allowance), fresh_entropy(), progress)
 
     def _fitted(self, X: Any, y: Any, purse: Purse, entropy: Entropy, tick: Tick | None = None) -> Self:  # noqa: N803
         """Learn from arrays, at the expense of a purse."""
         self.__dict__.pop("encoder_", None)  # of an earlier fit on a table
         features, target = self._checked(X, y)
         self._require(pure=purse.pure, most=1, neighbours=relation(self.neighbours))
-        rows = self._rows(features, target)
-        self.guarantee_ = Guarantee(str(purse.allowance.left), str(rows.neighbours))
-        return self._made(self._learn(rows, purse, entropy, tick))
+        return self._made(self._learn(self._rows(features, target), purse, entropy, tick))
 
     def _bought(
         self,
@@ -145,11 +147,34 @@ class PrivateModel(BaseEstimator, ABC):
         self._require(pure=pure, most=question.most.rows, neighbours=hidden_in(question))
         return carrier, self._training(question, self.encoder_, target, meaning, self, charge, progress)
 
-    def _carried(
-        self, rows: Frame, y: Any, columns: Sequence[str] | None, bins: Bins
-    ) -> tuple[Carrier, Axis | None]:
+    def _carried(self, rows: Frame, y: Any, columns: Sequence[str] | None, bins: Bins) -> tuple[Carrier, Axis | None]:
         """The rows of a private table that are learnt from, and the column to learn."""
         return carried(rows, y, columns, bins)
+
+    def _budget(self) -> Budget:
+        """What a fit on arrays may lose."""
+        return budget_of(self.epsilon, self.delta, self.budget)
+
+    def _hidden(self) -> Neighbours:
+        """What a fit on arrays hides."""
+        return relation(self.neighbours)
+
+    def _terms(self) -> tuple[object, ...]:
+        """What makes a fit another one, but for its price."""
+        kept = {name: value for name, value in self.get_params().items() if name not in ("epsilon", "delta")}
+        return type(self).__name__, repr(sorted(kept.items()))
+
+    def _like(self, known: PrivateModel) -> Self:
+        """This model, with the public facts about rows that another one has."""
+        facts = {name: vars(known)[name] for name in _FACTS if name in vars(known)}
+        for name in _FACTS:
+            self.__dict__.pop(name, None)
+        self.__dict__.update(facts)
+        return self
+
+    def _merits(self, entries: Entries) -> Integers:
+        """From 0 to `_points` for each entry: how well it is predicted, in whole numbers and by its own alone."""
+        raise NotImplementedError
 
     def _made(self, learnt: Learnt) -> Self:
         self.learnt_ = {name: np.asarray(array) for name, array in learnt.items()}
@@ -191,8 +216,7 @@ class PrivateModel(BaseEstimator, ABC):
         Of rows of a private table, with `columns`, `bins` and `share` as for `fit`; of none, what the budget may lose.
         """
         if X is None:
-            budget = budget_of(self.epsilon, self.delta, self.budget)
-            return Guarantee(str(budget), str(relation(self.neighbours)))
+            return Guarantee(str(self._budget()), str(self._hidden()))
         unfitted: Self = clone(self)
         carrier, training = unfitted._planned(X, y, **how)
         return carrier.asked.cost_of(training)

@@ -37,8 +37,7 @@ def load(path: str | Path) -> PrivateModel:
 def _facts(model: PrivateModel) -> dict[str, Any]:
     encoder = getattr(model, "encoder_", None)
     return {
-        "model": type(model).__name__,
-        "parameters": {name: _written(value) for name, value in model.get_params(deep=False).items()},
+        **_settings(model),
         "width": int(model.n_features_in_),
         "classes": _written(getattr(model, "classes_", None)),
         "scales": {name: _scale(getattr(model, name)) for name in _SCALES if hasattr(model, name)},
@@ -49,10 +48,7 @@ def _facts(model: PrivateModel) -> dict[str, Any]:
 
 
 def _model(facts: Mapping[str, Any]) -> PrivateModel:
-    made = getattr(import_module("dalenius.learn"), facts["model"])
-    if not (isinstance(made, type) and issubclass(made, PrivateModel)):
-        raise ValueError("model")
-    model = made(**{name: _read(value) for name, value in facts["parameters"].items()})
+    model = _unfitted(facts)
     model.n_features_in_ = int(facts["width"])
     if facts["classes"] is not None:
         model.classes_ = np.asarray(_read(facts["classes"]))
@@ -66,6 +62,18 @@ def _model(facts: Mapping[str, Any]) -> PrivateModel:
     return model._made({name: array_from(text, shape) for name, (shape, text) in facts["learnt"].items()})
 
 
+def _settings(model: PrivateModel) -> dict[str, Any]:
+    written = {name: _written(value) for name, value in model.get_params(deep=False).items()}
+    return {"model": type(model).__name__, "parameters": written}
+
+
+def _unfitted(facts: Mapping[str, Any]) -> PrivateModel:
+    made = getattr(import_module("dalenius.learn"), facts["model"])
+    if not (isinstance(made, type) and issubclass(made, PrivateModel)):
+        raise ValueError("model")
+    return made(**{name: _read(value) for name, value in facts["parameters"].items()})
+
+
 def _array(array: NDArray[Any]) -> tuple[list[int], str]:
     return list(array.shape), array_text(array)
 
@@ -75,7 +83,11 @@ def _scale(scale: Scale) -> tuple[list[float], list[float]]:
 
 
 def _written(value: Any) -> Any:
-    """A parameter as JSON holds it; a tuple, array or budget by its parts."""
+    """A parameter as JSON holds it; a tuple, array, mapping, budget or model that is not fitted by its parts."""
+    if isinstance(value, PrivateModel):
+        return {"model": _settings(value)}
+    if isinstance(value, Mapping):
+        return {"mapping": {str(name): _written(part) for name, part in value.items()}}
     if isinstance(value, Budget):
         return {"budget": [str(shown(value.epsilon)), str(shown(value.delta))]}
     if isinstance(value, tuple | list | np.ndarray):
@@ -93,4 +105,8 @@ def _read(value: Any) -> Any:
     ((kind, inside),) = value.items()
     if kind == "budget":
         return Budget(*inside)
+    if kind == "model":
+        return _unfitted(inside)
+    if kind == "mapping":
+        return {name: _read(part) for name, part in inside.items()}
     return tuple(map(_read, inside)) if kind == "list" else inside

@@ -20,6 +20,11 @@ SLOPE = 2**12
 """The grid of slopes: 1 is so many steps."""
 
 
+def on_grid(weights: NDArray[np.float64]) -> Integers:
+    """Weights in whole steps of the grid."""
+    return np.rint(np.clip(weights, -HEAVIEST, HEAVIEST) * WEIGHT).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class Slope:
     """The slope of a loss that falls with the margin (the score times the label, 1 or -1): between -steepest and 0.

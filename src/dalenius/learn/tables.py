@@ -105,9 +105,7 @@ class Training:
 
     @property
     def terms(self) -> tuple[object, ...]:
-        kept = {name: value for name, value in self.model.get_params().items() if name not in ("epsilon", "delta")}
-        axes = self.encoder.axes, self.target
-        return "learn", type(self.model).__name__, repr(sorted(kept.items())), axes, self.charge
+        return "learn", *self.model._terms(), (self.encoder.axes, self.target), self.charge
 
     @property
     def loss(self) -> Loss:

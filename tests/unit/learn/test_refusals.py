@@ -69,10 +69,23 @@ def test_what_is_refused_on_a_private_table_costs_nothing(db: Database, name: st
     assert db.spent()["patients"].share == spent
 
 
-def test_choices_among_settings_refuse_private_tables(db: Database) -> None:
-    model = PrivateGridSearch(LogisticRegression(classes=(0, 1), bounds=(0, 1)), {"norm": [0.5, 1.0]})
-    with pytest.raises(InvalidParameter, match="a private table"):
-        model.fit(db.table("visits"), "city")
+@pytest.mark.parametrize(
+    ("base", "grid", "said"),
+    [
+        (LogisticRegression(), {"norm": [0.5, 1.0]}, "the catalog declares it"),
+        (LogisticRegression(classes=(0, 1)), {"method": ["output", "objective"]}, "the catalog declares it"),
+        (LogisticRegression(), {"method": ["output", "guessing"]}, "method"),
+        (LogisticRegression(), {"method": ["output"]}, "1 candidates"),
+        (MeanEstimator(), {"norm": [0.5, 1.0]}, "a private classifier or regressor"),
+    ],
+)
+def test_choices_that_cannot_be_made_on_a_private_table_cost_nothing(
+    db: Database, base: Any, grid: dict[str, list[Any]], said: str
+) -> None:
+    spent = db.spent()["patients"].share
+    with pytest.raises(InvalidParameter, match=said):
+        PrivateGridSearch(base, grid).fit(db.table("visits"), "city")
+    assert db.spent()["patients"].share == spent
 
 
 @pytest.mark.parametrize("y", [LABELS, LABELS.tolist(), 3, b"city"])

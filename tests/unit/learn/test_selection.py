@@ -3,20 +3,61 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.linear_model import LogisticRegression as SklearnLogistic
+from sklearn.utils.estimator_checks import check_estimator
 
 from dalenius.audit.replay.replaying import replay
+from dalenius.audit.training.tables import CITIES, database, people, table
+from dalenius.curator.databases import Database
 from dalenius.errors import InvalidParameter, MissingExtra
-from dalenius.learn import GaussianNB, LogisticRegression, PrivateGridSearch, learning_curve
+from dalenius.learn import (
+    BernoulliNB,
+    CategoricalNB,
+    GaussianNB,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    KMeans,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PrivateGridSearch,
+    Ridge,
+    learning_curve,
+    load,
+)
 from dalenius.learn.labels import PrivateClassifier
+from dalenius.learn.models import PrivateModel
+from dalenius.learn.moments.targets import PrivateRegressor
+from dalenius.learn.rows import ONE, Entries
+from dalenius.learn.selection import _whole as whole
+from dalenius.learn.selection import moved, points
+from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 
 DRAWS = np.random.default_rng(0)
 X = DRAWS.uniform(0, 1, (600, 2))
 Y = (X[:, 0] > 0.5).astype(int)
+NOISE = "what is fitted twice differs by its noise, and where rows are few noise decides"
+EXPECTED = dict.fromkeys(
+    (
+        "check_classifier_data_not_an_array",
+        "check_classifiers_train",
+        "check_fit_idempotent",
+        "check_pipeline_consistency",
+        "check_regressor_data_not_an_array",
+        "check_regressors_int",
+        "check_regressors_train",
+        "check_supervised_y_2d",
+    ),
+    NOISE,
+)
 
 
 def model(**settings: Any) -> LogisticRegression:
@@ -36,10 +77,187 @@ def test_what_cannot_be_priced_is_refused(grid: dict[str, list[Any]]) -> None:
         PrivateGridSearch(model(), grid).fit(X, Y)
 
 
-def test_models_without_an_exact_count_are_not_chosen_among() -> None:
-    base = GaussianNB(epsilon=5, bounds=(0, 1), classes=(0, 1))
-    with pytest.raises(InvalidParameter, match="linear"):
+@pytest.mark.parametrize("base", [KMeans(bounds=(0, 1)), "LogisticRegression", SklearnLogistic()])
+def test_what_predicts_no_label_and_no_number_privately_is_not_chosen_among(base: Any) -> None:
+    with pytest.raises(InvalidParameter, match="a private classifier or regressor"):
         PrivateGridSearch(base, {"bounds": [(0, 1), (0, 2)]}).fit(X, Y)
+
+
+# ---- points
+
+
+NUMBERS = X @ [0.6, 0.3]
+USUAL: dict[str, Any] = {"epsilon": 20, "bounds": (0, 1)}
+FITTED = {
+    "linear": LogisticRegression(classes=(0, 1, 2), **USUAL),
+    "normal": GaussianNB(classes=(0, 1), **USUAL),
+    "indicators": BernoulliNB(epsilon=20, classes=(0, 1), binarize=0.5),
+    "categories": CategoricalNB(epsilon=20, classes=(0, 1), categories=2),
+    "trees": GradientBoostingClassifier(classes=(0, 1), **USUAL),
+    "trees of three": GradientBoostingClassifier(classes=(0, 1, 2), **USUAL),
+    "regression": LinearRegression(target_bounds=(0, 1), **USUAL),
+    "ridge": Ridge(target_bounds=(-1, 2), **USUAL),
+    "regressing trees": GradientBoostingRegressor(target_bounds=(0, 1), **USUAL),
+}
+
+
+def judged(base: PrivateModel) -> tuple[PrivateModel, Entries, np.ndarray]:
+    """A fitted model, rows as it is judged by them, and what it predicts for these."""
+    features = np.rint(X) if isinstance(base, CategoricalNB) else X
+    target = NUMBERS if isinstance(base, PrivateRegressor) else Y
+    fitted = clone(base).fit(features, target)
+    return fitted, whole(fitted, features, target), fitted.predict(features)
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_points_are_those_of_predictions(name: str) -> None:
+    fitted, entries, predicted = judged(FITTED[name])
+    if isinstance(fitted, PrivateClassifier):
+        assert (fitted._labels(entries) == predicted).mean() > 0.99
+    else:
+        (half,) = np.abs(fitted._target_scale.restored(np.ones(1)) - fitted._target_scale.restored(np.zeros(1)))
+        unit = fitted._target_half if isinstance(fitted, LinearRegression | Ridge) else half
+        error = float(np.mean((predicted - NUMBERS) ** 2)) / unit**2
+        assert 1 - points(fitted, entries) / len(X) / ONE**2 == pytest.approx(error, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_the_points_of_a_row_are_its_own_and_within_their_bounds(name: str) -> None:
+    """Whichever rows are beside it, and whatever they and its target are."""
+    fitted, entries, _ = judged(FITTED[name])
+    together = fitted._merits(entries)
+    alone = [fitted._merits(part(entries, slice(place, place + 1)))[0] for place in range(100)]
+    assert together[:100].tolist() == [int(each) for each in alone]
+    assert together[::-1].tolist() == fitted._merits(part(entries, slice(None, None, -1))).tolist()
+    assert fitted._points is not None
+    wild = replace(entries, target=np.arange(len(entries)) % 3 * 10**6 - 10**6)
+    for each in (together, fitted._merits(wild)):
+        assert each.dtype == np.int64
+        assert 0 <= each.min() <= each.max() <= fitted._points
+
+
+def part(entries: Entries, which: slice) -> Entries:
+    return Entries(entries.features[which], entries.target[which], entries.counts[which])
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("neighbours", [AddRemove("unit"), Replace("unit")])
+def test_a_unit_moves_points_by_as_many_as_all_its_rows_can_get(most: int, neighbours: Neighbours) -> None:
+    change = moved([FITTED["ridge"]] * 2, most, neighbours)
+    assert change.linf == most * ONE**2
+    assert change.monotone == isinstance(neighbours, AddRemove)
+
+
+def test_rows_are_judged_as_they_are_predicted_for_and_not_shortened() -> None:
+    fitted = model(norm=0.5, epsilon=50).fit(X, Y)
+    assert (whole(fitted, X, Y).features[:, -1] == ONE).all()
+    assert (fitted._entries(X, Y).features[:, -1] < ONE).any()
+    assert fitted.norm == 0.5
+
+
+# ---- all that a fitted model has
+
+
+def test_what_the_chosen_model_can_do_the_search_can() -> None:
+    search = PrivateGridSearch(model(epsilon=50), {"norm": [0.8, 1.2]})
+    assert not hasattr(search, "transform")
+    search.fit(X, Y)
+    assert is_classifier(search)
+    for name in ("predict", "predict_proba", "decision_function"):
+        assert np.array_equal(getattr(search, name)(X), getattr(search.best_estimator_, name)(X)), name
+    assert search.score(X, Y) == search.best_estimator_.score(X, Y)
+    assert not hasattr(PrivateGridSearch(LinearSVC(), {}), "predict_proba")
+
+
+def test_the_better_of_two_penalties_is_chosen_for_numbers() -> None:
+    base = Ridge(epsilon=50, bounds=(0, 1), target_bounds=(0, 1))
+    search = PrivateGridSearch(base, {"alpha": [1e6, 0.1]}).fit(X, NUMBERS)
+    assert is_regressor(search)
+    assert search.best_params_ == {"alpha": 0.1}
+    assert search.score(X, NUMBERS) > 0.9
+
+
+def test_a_search_says_how_far_it_is() -> None:
+    told = list[float]()
+    PrivateGridSearch(model(), {"norm": [0.5, 1.0, 1.5]}).fit(X, Y, progress=told.append)
+    assert told == [25, 50, 75, 100]
+
+
+def test_a_card_says_what_was_chosen_from_what(tmp_path: Path) -> None:
+    grid = ({"bounds": ((5, 6), (0, 1))}, {"norm": (0.5, 1)})
+    search = PrivateGridSearch(model(epsilon=50), grid).fit(X, Y)
+    card = str(search.card())
+    assert "- Chosen: " in card
+    assert "chosen (1 numbers), weights (3 numbers)" in card
+    search.save(tmp_path / "search.json")
+    assert str(load(tmp_path / "search.json").card()) == card
+
+
+@pytest.mark.parametrize("kind", ["labels", "numbers"])
+def test_scikit_learns_checks_of_a_search_fail_only_where_noise_makes_them(kind: str) -> None:
+    bases = {
+        "labels": (GaussianNB(bounds=(-100, 100), classes="public"), {"norm": [1.0, 2.0]}),
+        "numbers": (Ridge(bounds=(-100, 100), target_bounds=(-1000, 1000)), {"alpha": [1.0, 2.0]}),
+    }
+    results = check_estimator(
+        PrivateGridSearch(*bases[kind]), on_fail=None, on_skip=None, expected_failed_checks=EXPECTED
+    )
+    failed = {each["check_name"]: str(each["exception"])[:200] for each in results if each["status"] == "failed"}
+    assert not failed
+
+
+# ---- on a private table
+
+
+@pytest.fixture(scope="module")
+def db() -> Iterator[Database]:
+    with database(table(people(200)), "add_remove") as made:
+        yield made
+
+
+def test_a_choice_on_a_private_table_is_one_purchase_and_the_same_again_for_nothing(db: Database) -> None:
+    rows, grid = db.table("visits"), {"alpha": [0.1, 1.0, 100.0]}
+    search = PrivateGridSearch(Ridge(epsilon=1), grid)
+    cost, before = search.cost(rows, "cost", columns=["age", "city"]), db.spent()["people"].share
+    assert str(search.cost()) == str(Ridge(epsilon=1).cost())
+    search.fit(rows, "cost", columns=["age", "city"])
+    paid = db.spent()["people"].share
+    assert float(paid - before) == pytest.approx(float(cost.shares["people"]), abs=1e-9)
+    again = PrivateGridSearch(Ridge(epsilon=1), grid).fit(rows, "cost", columns=["age", "city"])
+    assert db.spent()["people"].share == paid
+    assert again.best_params_ == search.best_params_
+    assert np.array_equal(again.best_estimator_.coef_, search.best_estimator_.coef_)
+    assert again.guarantee_ == search.guarantee_ == again.best_estimator_.guarantee_
+    assert "3 candidates" in search.guarantee_.note
+    assert again.predict({"age": [30], "city": ["Oslo"]}).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        PrivateGridSearch(Ridge(epsilon=1), {"alpha": [0.2, 1.0]}),
+        PrivateGridSearch(Ridge(epsilon=1), {"alpha": [0.1, 1.0]}, choosing=0.3),
+        PrivateGridSearch(LinearRegression(epsilon=1), [{}, {}]),
+    ],
+)
+def test_another_choice_is_another_purchase(db: Database, other: PrivateGridSearch) -> None:
+    rows = db.table("visits")
+    PrivateGridSearch(Ridge(epsilon=1), {"alpha": [0.1, 1.0]}).fit(rows, "cost", columns=["age"])
+    before = db.spent()["people"].share
+    other.fit(rows, "cost", columns=["age"])
+    assert db.spent()["people"].share > before
+
+
+def test_a_choice_among_classifiers_of_a_private_table_predicts_its_labels(db: Database) -> None:
+    base = LogisticRegression(epsilon=5)
+    search = PrivateGridSearch(base, {"method": ["output", "objective"]}).fit(
+        db.table("visits"), "city", columns=["age", "smoker"]
+    )
+    assert list(search.classes_) == list(CITIES)
+    assert search.predict_proba({"age": [30, 40], "smoker": [True, None]}).shape == (2, 3)
+
+
+# ---- neighbours
 
 
 def searched(rows: tuple[np.ndarray, np.ndarray]) -> Any:
@@ -54,12 +272,16 @@ def test_neighbours_are_treated_alike() -> None:
 
 
 def test_a_candidate_whose_count_moves_by_two_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = PrivateClassifier._right
-    monkeypatch.setattr(PrivateClassifier, "_right", lambda self, X, y: 2 * right(self, X, y))
-    findings = [found for place in range(40) for found in replay(
-        searched, (X[:30], Y[:30]), (np.delete(X[:30], place % 30, 0), np.delete(Y[:30], place % 30)), charged=[]
-    ).findings]  # fmt: skip
-    assert "sensitivity" in {each.kind for each in findings}
+    right = PrivateClassifier._merits
+    monkeypatch.setattr(PrivateClassifier, "_merits", lambda self, entries: 2 * right(self, entries))
+    kinds = (
+        {each.kind for each in replay(searched, (X[:30], Y[:30]), (X[1:30], Y[1:30]), charged=[]).findings}
+        for _ in range(40)
+    )
+    assert any("sensitivity" in found for found in kinds)
+
+
+# ---- curves and cards
 
 
 def test_a_curve_has_a_mean_for_every_epsilon(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class Form:
     def for_tables(self, *, epsilon: Any) -> Any:
         """The same without what a catalog declares."""
         made = self.made(epsilon=epsilon)
-        return made.set_params(**{name: None for name in DECLARED if name in made.get_params(deep=False)})
+        return made.set_params(**{name: None for name in made.get_params() if name.split("__")[-1] in DECLARED})
 
     def ways(self, *, few: bool = False) -> Iterator[dict[str, Any]]:
         """Every relation with every delta; of few, each of them once."""
@@ -84,9 +84,8 @@ def _unbounded(**paid: Any) -> Any:
     return learn.StandardScaler(bounds="paid", **paid)
 
 
-def _searched(**paid: Any) -> Any:
-    base = learn.LogisticRegression(bounds=BOUNDS, classes=LABELS, method="output", **paid)
-    return learn.PrivateGridSearch(base, {"norm": [0.5, 1.0]})
+def _searched(make: Callable[..., Any], **grid: list[Any]) -> Callable[..., Any]:
+    return lambda **paid: learn.PrivateGridSearch(make(**paid), grid)
 
 
 _CITY: tuple[str, tuple[str, ...]] = ("city", ("age", "cost"))
@@ -124,7 +123,18 @@ FORMS = (
          _classifier("GradientBoostingClassifier", classes=THREE), "labels", table=_CITY),
     Form("GradientBoostingRegressor", "", _bounded("GradientBoostingRegressor", target_bounds=BOUNDS), "numbers",
          table=("cost", ("age", "city"))),
-    Form("PrivateGridSearch", "", _searched, "labels", table=None),
+    Form("PrivateGridSearch", "of norms", _searched(_classifier("LogisticRegression", method="output"), norm=[0.5, 1]),
+         "labels", table=None),
+    Form("PrivateGridSearch", "of methods", _searched(_classifier("LinearSVC"), method=["output", "gradient"]),
+         "labels", table=_CITY),
+    Form("PrivateGridSearch", "of bounds", _searched(_classifier("GaussianNB"), bounds=[(0, 1), (0, 2)]), "labels",
+         table=None),
+    Form("PrivateGridSearch", "of indicators", _searched(_plain("BernoulliNB"), alpha=[0.5, 2]), "labels",
+         table=_SMOKER),
+    Form("PrivateGridSearch", "of trees",
+         _searched(_classifier("GradientBoostingClassifier"), groups=[None, ((0, 1),)]), "labels", table=None),
+    Form("PrivateGridSearch", "of penalties", _searched(_bounded("Ridge", target_bounds=BOUNDS), alpha=[0.1, 10]),
+         "numbers", table=("cost", ("age", "smoker"))),
 )  # fmt: skip
 
 

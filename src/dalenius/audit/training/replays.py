@@ -25,6 +25,8 @@ def facts(model: Any) -> dict[str, Any]:
     """Everything that a fitted model holds, shown or not, but for the number of its receipt."""
     held = dict(vars(model))
     guarantee = held.pop("guarantee_")
+    if "best_estimator_" in held:
+        held["best_estimator_"] = facts(held["best_estimator_"])
     return {**held, "loss": guarantee.loss, "neighbours": guarantee.neighbours}
 
 

@@ -17,11 +17,11 @@ from flint import arb
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.linear.conditioning import Shape
-from dalenius.learn.linear.gradient import Descent, Facts, Weights, on_grid, pull, walked
+from dalenius.learn.linear.gradient import Descent, Facts, Weights, pull, walked
 from dalenius.learn.linear.minimum import RowCounts
 from dalenius.learn.linear.objective import counted
 from dalenius.learn.rows import ONE, Entries, Integers, Rows
-from dalenius.learn.slopes import SLOPE, Slope
+from dalenius.learn.slopes import SLOPE, Slope, on_grid
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.purse import Purse

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.learn.exact_sums import product
-from dalenius.learn.labels import PrivateClassifier
-from dalenius.learn.linear.gradient import on_grid
+from dalenius.learn.labels import PrivateClassifier, best_places
 from dalenius.learn.linear.methods import learnt_weights, method_of, require
 from dalenius.learn.models import Learnt, Tick
 from dalenius.learn.rows import ONE, Entries, Integers, Rows
-from dalenius.learn.slopes import HEAVIEST, WEIGHT, Slope
+from dalenius.learn.slopes import HEAVIEST, WEIGHT, Slope, on_grid
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
@@ -66,8 +65,7 @@ class LinearClassifier(PrivateClassifier):
 
     def _labels(self, entries: Entries) -> Integers:
         weights = on_grid(self.learnt_["weights"])
-        scores = product(entries.features, weights, largest=ONE * HEAVIEST * WEIGHT)
-        return np.asarray((scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1))
+        return best_places(product(entries.features, weights, largest=ONE * HEAVIEST * WEIGHT))
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803 - the name that everybody uses
         """The score of each row, and of each class where there are more than two."""

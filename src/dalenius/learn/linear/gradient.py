@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dalenius.learn.linear.bends import Bend
 from dalenius.learn.linear.conditioning import Shape, once
 from dalenius.learn.rows import ONE, Entries, Integers, Rows
-from dalenius.learn.slopes import HEAVIEST, SLOPE, WEIGHT, Slope
+from dalenius.learn.slopes import HEAVIEST, SLOPE, WEIGHT, Slope, on_grid
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.exact import Exact
@@ -91,11 +91,6 @@ def walked(
         if tick:
             tick(100 * (step + 1) / plan.steps)
     return np.asarray(total / (plan.steps - last))
-
-
-def on_grid(weights: Weights) -> Integers:
-    """Weights in whole steps of the grid."""
-    return np.rint(np.clip(weights, -HEAVIEST, HEAVIEST) * WEIGHT).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InvalidParameter
 from dalenius.learn.encoding import Scale
 from dalenius.learn.engine_rows import TARGET, Columns, Grouped, PerFeature, Sum
+from dalenius.learn.exact_sums import product
 from dalenius.learn.labels import PrivateClassifier
 from dalenius.learn.models import Learnt, Tick
 from dalenius.learn.moments.sums import largest_l1, parts, released
 from dalenius.learn.rows import ONE, Entries, Integers, Summable, entries_of
+from dalenius.learn.slopes import HEAVIEST, WEIGHT, on_grid
 from dalenius.learn.tables import Training
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.neighbours import Neighbours
@@ -52,6 +54,13 @@ class NaiveBayes(PrivateClassifier):
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def _likelihoods(self, features: Floats) -> Floats:
+        raise NotImplementedError
+
+    def _labels(self, entries: Entries) -> Integers:
+        return np.asarray(self._scores(entries).argmax(axis=1))
+
+    def _scores(self, entries: Entries) -> Integers:
+        """The logarithms of the joint probabilities in whole steps of one size, from each entry's features alone."""
         raise NotImplementedError
 
     def _priors(self, counts: Floats) -> None:
@@ -101,12 +110,25 @@ class GaussianNB(NaiveBayes):
 
     def _keep(self, learnt: Learnt) -> None:
         self._priors(learnt["counts"])
+        mean, variance = self._normals(learnt)
+        self.theta_ = mean * self._scale.size + self._scale.centre
+        self.var_ = variance * self._scale.size**2
+
+    def _normals(self, learnt: Learnt) -> tuple[Floats, Floats]:
+        """Means and variances of features as they are scaled; no variance is below 1 / ONE^2."""
         counts = self.class_count_[:, None]
         mean = np.clip(learnt["sums"] / counts, -1.0, 1.0)
         least = np.maximum(learnt["deviation"] / counts, 1 / ONE**2)
-        variance = np.clip(learnt["squares"] / counts - mean**2, np.minimum(least, 1.0), 1.0)
-        self.theta_ = mean * self._scale.size + self._scale.centre
-        self.var_ = variance * self._scale.size**2
+        return mean, np.clip(learnt["squares"] / counts - mean**2, np.minimum(least, 1.0), 1.0)
+
+    def _scores(self, entries: Entries) -> Integers:
+        """In steps of 2^-16. A square is at most 2^26 and its factor 2^35, so no product is beyond 2^61."""
+        mean, variance = self._normals(self.learnt_)
+        middle = np.rint(mean * ONE).astype(np.int64)
+        factors = np.rint(2.0**36 / (2 * ONE**2 * variance)).astype(np.int64)
+        start = np.rint((self.class_log_prior_ - np.log(variance).sum(axis=1) / 2) * 2**16).astype(np.int64)
+        away = (entries.features[:, None, :] - middle) ** 2
+        return np.asarray(start - (away * factors >> 20).sum(axis=2))
 
     def _likelihoods(self, features: Floats) -> Floats:
         kept = np.clip(features, self._scale.lower, self._scale.upper)
@@ -133,6 +155,16 @@ class _Indicators(NaiveBayes):
             "counts": released(counts, 1, purse, paid["count"], entropy).value[:, 0],
             "on": released(on, 1, purse, paid["on"], entropy).value,
         }
+
+    def _logarithms(self) -> tuple[Floats, Floats]:
+        """For each class, those of the chances that an indicator is on, and off."""
+        raise NotImplementedError
+
+    def _scores(self, entries: Entries) -> Integers:
+        """In steps of 1 / WEIGHT: an indicator that is on adds what it says more than if it were off."""
+        on, off = (on_grid(part) for part in self._logarithms())
+        said = product(entries.features == ONE, (on - off).T, largest=2 * HEAVIEST * WEIGHT)
+        return np.asarray(said + on_grid(self.class_log_prior_) + off.sum(axis=1))
 
     def _planned(self, *rows: Any, **how: Any) -> tuple[Carrier, Training]:
         carrier, training = super()._planned(*rows, **how)
@@ -184,6 +216,9 @@ class BernoulliNB(_Indicators):
         self.feature_count_ = np.clip(learnt["on"], 0.0, self.class_count_[:, None])
         on = (self.feature_count_ + self._smoothing) / (self.class_count_[:, None] + 2 * self._smoothing)
         self.feature_log_prob_, self._off = np.log(on), np.log(1 - on)
+
+    def _logarithms(self) -> tuple[Floats, Floats]:
+        return self.feature_log_prob_, self._off
 
     def _likelihoods(self, features: Floats) -> Floats:
         on = (features > self.binarize).astype(np.float64)
@@ -239,6 +274,10 @@ class CategoricalNB(_Indicators):
         sizes = self._sizes(self.n_features_in_)
         blocks = np.split(np.maximum(learnt["on"], 0.0) + self._smoothing, np.cumsum(sizes)[:-1], axis=1)
         self.feature_log_prob_ = [np.log(block / block.sum(axis=1, keepdims=True)) for block in blocks]
+
+    def _logarithms(self) -> tuple[Floats, Floats]:
+        on = np.hstack(self.feature_log_prob_)
+        return on, np.zeros_like(on)
 
     def _likelihoods(self, features: Floats) -> Floats:
         on = features if hasattr(self, "encoder_") else _indicators(features, self._sizes(features.shape[1]))

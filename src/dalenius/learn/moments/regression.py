@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.engine_rows import Columns, Sum
+from dalenius.learn.exact_sums import product
 from dalenius.learn.models import Learnt, Tick
 from dalenius.learn.moments.residuals import Unexplained, unexplained
 from dalenius.learn.moments.solving import Equations
@@ -28,7 +29,8 @@ from dalenius.learn.moments.sums import (
     targets,
 )
 from dalenius.learn.moments.targets import PrivateRegressor
-from dalenius.learn.rows import ONE, Summable
+from dalenius.learn.rows import ONE, Entries, Integers, Summable
+from dalenius.learn.slopes import HEAVIEST, WEIGHT, on_grid
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
@@ -109,6 +111,11 @@ class SumsRegression(PrivateRegressor):
         weights = learnt["weights"] * self._target_half
         self.coef_ = weights[:-1] / self._scale.size
         self.intercept_ = float(self._target_centre + weights[-1] - self._scale.centre @ self.coef_)
+
+    def _numbers(self, entries: Entries) -> Integers:
+        weights = on_grid(self.learnt_["weights"])
+        scores = product(entries.features, weights[:-1, None], largest=ONE * HEAVIEST * WEIGHT)[:, 0]
+        return np.asarray((scores + weights[-1] * ONE + WEIGHT // 2) // WEIGHT)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """The number to expect for each row, within the bounds of the target."""

@@ -12,7 +12,7 @@ from dalenius.learn.engine_rows import Columns, Grouped, PerFeature
 from dalenius.learn.exact_sums import product
 from dalenius.learn.moments.sums import largest_l1
 from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Summable
-from dalenius.learn.slopes import HEAVIEST, WEIGHT
+from dalenius.learn.slopes import HEAVIEST, WEIGHT, on_grid
 from dalenius.learn.terms import by_value, clipped, column, extended, quotient, times, total
 from dalenius.privacy.exact import Exact
 from dalenius.query.expressions import Expression
@@ -32,8 +32,7 @@ class Unexplained:
 
     @classmethod
     def of(cls, weights: NDArray[np.float64]) -> Unexplained:
-        steps = np.rint(np.clip(weights, -HEAVIEST, HEAVIEST) * WEIGHT).astype(np.int64)
-        return cls(tuple(steps.tolist()))
+        return cls(tuple(on_grid(weights).tolist()))
 
     def __call__(self, entries: Entries) -> Integers:
         weights = np.array(self.weights)

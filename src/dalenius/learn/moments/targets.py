@@ -13,7 +13,7 @@ from dalenius.errors import InvalidParameter
 from dalenius.learn.encoding import Scale
 from dalenius.learn.lines import Line, offsets
 from dalenius.learn.models import PrivateModel
-from dalenius.learn.rows import ONE, Integers
+from dalenius.learn.rows import ONE, Entries, Integers
 from dalenius.query.types import Number
 from dalenius.release.axes import Axis
 
@@ -22,6 +22,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):
     """An estimator of a number that lies in `target_bounds`, declared; what lies outside is moved to them."""
 
     target_bounds: Any
+    _points = ONE**2
 
     def _checked(self, X: Any, y: Any) -> tuple[NDArray[np.float64], Integers]:  # noqa: N803
         features, target = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
@@ -38,6 +39,15 @@ class PrivateRegressor(RegressorMixin, PrivateModel):
         self._target_scale = Scale(np.array([float(lower * step)]), np.array([float(upper * step)]))
         self._target_line = Line.over(target, lower, upper)
         return self._target_line.at(offsets(target))
+
+    def _merits(self, entries: Entries) -> Integers:
+        """1 less the square of what is left unexplained, in steps of 1 / ONE^2; of more than 1, so much is counted."""
+        left = np.clip(self._numbers(entries), -ONE, ONE) - np.clip(entries.target, -ONE, ONE)
+        return np.asarray(ONE**2 - np.minimum(np.abs(left), ONE) ** 2)
+
+    def _numbers(self, entries: Entries) -> Integers:
+        """What is predicted for each entry, in steps of the target's grid, from its own features alone."""
+        raise NotImplementedError
 
     @property
     def _target_centre(self) -> float:

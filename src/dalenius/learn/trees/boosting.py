@@ -12,14 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import sqrt
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.learn.encoding import Floats
 from dalenius.learn.models import Tick
 from dalenius.learn.rows import ONE, Entries, Integers, Rows
-from dalenius.learn.slopes import HEAVIEST, SLOPE, WEIGHT, Slope
+from dalenius.learn.slopes import SLOPE, WEIGHT, Slope, on_grid
 from dalenius.learn.trees.cells import Layout
 from dalenius.learn.trees.splits import Splits
 from dalenius.mechanisms.door import measure
@@ -172,11 +173,7 @@ class _Model:
 
     def on_grid(self) -> tuple[Integers, Integers]:
         """Both in whole steps of 1 / WEIGHT."""
-        scores, intercept = (
-            np.rint(np.clip(part, -HEAVIEST, HEAVIEST) * WEIGHT).astype(np.int64)
-            for part in (self.scores, self.intercept)
-        )
-        return scores, intercept
+        return on_grid(self.scores), on_grid(self.intercept)
 
 
 def counts(placed: Rows, layout: Layout) -> Exact[Integers]:
@@ -189,6 +186,14 @@ def counts(placed: Rows, layout: Layout) -> Exact[Integers]:
     return placed.summed(counted, l2_squared=len(layout), l1=len(layout))
 
 
+def added(scores: Integers, intercept: Integers, places: NDArray[Any]) -> Integers:
+    """The scores of rows: those of their cells, and that of all rows."""
+    reached = np.repeat(intercept[None], len(places), axis=0)
+    for cells in places.T:
+        reached += scores[cells]
+    return reached
+
+
 def slopes(placed: Rows, leaves: Integers, model: _Model, loss: Loss) -> Exact[Integers]:
     """The sealed sum of slopes of all rows, and then of each leaf.
 
@@ -198,9 +203,7 @@ def slopes(placed: Rows, leaves: Integers, model: _Model, loss: Loss) -> Exact[I
     several = int(leaves.max()) + 1
 
     def summed(entries: Entries) -> Integers:
-        reached = np.repeat(intercept[None], len(entries), axis=0)
-        for places in entries.features.T:
-            reached += scores[places]
+        reached = added(scores, intercept, entries.features)
         parts = loss.slopes(entries.target, reached) * entries.counts[:, None]
         # Whole numbers below 2^53 in all, so float64 adds them exactly.
         floats, sums = parts.T.astype(np.float64), np.zeros((several, loss.scores))

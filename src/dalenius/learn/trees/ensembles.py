@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.encoding import Floats, Scale
-from dalenius.learn.labels import PrivateClassifier
+from dalenius.learn.labels import PrivateClassifier, best_places
 from dalenius.learn.models import Learnt, PrivateModel, Tick
-from dalenius.learn.rows import ONE, Integers, Rows
+from dalenius.learn.moments.targets import PrivateRegressor
+from dalenius.learn.rows import ONE, Entries, Integers, Rows
+from dalenius.learn.slopes import WEIGHT, on_grid
 from dalenius.learn.tables import middle
-from dalenius.learn.trees.boosting import Boosting, Labels, Loss, Squares, boosted
+from dalenius.learn.trees.boosting import Boosting, Labels, Loss, Squares, added, boosted
 from dalenius.learn.trees.cells import Choice, Layout
 from dalenius.mechanisms.purse import Purse
 from dalenius.query.types import Number
@@ -69,6 +70,11 @@ class AdditiveTrees(PrivateModel):
         places = self.layout_.places(np.rint(self._scale.scaled(features) * ONE))
         return np.asarray(np.concatenate(self.shapes_)[places].sum(axis=1) + self.intercept_)
 
+    def _whole_scores(self, entries: Entries) -> Integers:
+        """The scores of entries in steps of 1 / WEIGHT, each from its own features alone."""
+        scores, intercept = on_grid(self.learnt_["scores"]), on_grid(self.learnt_["intercept"])
+        return added(scores, intercept, self.layout_.places(entries.features))
+
 
 class GradientBoostingClassifier(PrivateClassifier, AdditiveTrees):
     """Boosted trees that tell labels apart: one sum of scores for two labels, else one for each label against the rest.
@@ -93,6 +99,9 @@ class GradientBoostingClassifier(PrivateClassifier, AdditiveTrees):
     def _loss(self) -> Labels:
         return Labels(1 if len(self.classes_) == 2 else len(self.classes_))
 
+    def _labels(self, entries: Entries) -> Integers:
+        return best_places(self._whole_scores(entries))
+
     def decision_function(self, X: ArrayLike) -> Floats:  # noqa: N803
         """The score of each row, and of each label where there are more than two."""
         scores = self._scores(X)
@@ -113,7 +122,7 @@ class GradientBoostingClassifier(PrivateClassifier, AdditiveTrees):
         return np.asarray(positive / positive.sum(axis=1, keepdims=True))
 
 
-class GradientBoostingRegressor(RegressorMixin, AdditiveTrees):
+class GradientBoostingRegressor(PrivateRegressor, AdditiveTrees):
     """Boosted trees that estimate a number.
 
     `target_bounds` are the least and the largest target, declared; others are moved to them. On a private table they
@@ -156,6 +165,9 @@ class GradientBoostingRegressor(RegressorMixin, AdditiveTrees):
 
     def _loss(self) -> Squares:
         return Squares()
+
+    def _numbers(self, entries: Entries) -> Integers:
+        return (self._whole_scores(entries)[:, 0] + WEIGHT // (2 * ONE)) // (WEIGHT // ONE)
 
     def predict(self, X: ArrayLike) -> Floats:  # noqa: N803
         """The number that each row is expected to have."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dalenius.accounting.allowance import Allowance
+from dalenius.accounting.allowance import Allowance, PartOfAllowance
 from dalenius.accounting.amounts import Amount
 from dalenius.accounting.composition import compose
 from dalenius.curator.answers.answers import Answer
@@ -20,21 +20,6 @@ from dalenius.query.questions import Question
 from dalenius.randomness.entropy import Entropy
 
 PARENT, CHILD = "parent", "child"
-
-
-class PartOfAllowance(Allowance):
-    """A part of an allowance: what is drawn from it is drawn from the whole too, and never past either."""
-
-    __slots__ = ("_whole",)
-
-    def __init__(self, whole: Allowance, amount: Amount) -> None:
-        super().__init__(amount, neighbours=whole.neighbours)
-        self._whole = whole
-
-    def draw(self, loss: Loss) -> None:
-        """Draw the price of one loss from both, or raise `BudgetExceeded`; a draw is never given back."""
-        super().draw(loss)
-        self._whole.draw(loss)
 
 
 @dataclass(frozen=True)
