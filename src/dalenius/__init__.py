@@ -67,6 +67,9 @@ if TYPE_CHECKING:
     from dalenius.query.frames.aggregates import quantile as quantile
     from dalenius.query.frames.aggregates import robust_median as robust_median
     from dalenius.query.frames.aggregates import robust_quantile as robust_quantile
+    from dalenius.query.frames.aggregates import robust_scale as robust_scale
+    from dalenius.query.frames.aggregates import robust_trimmed_mean as robust_trimmed_mean
+    from dalenius.query.frames.aggregates import stable_mode as stable_mode
     from dalenius.query.frames.aggregates import stddev as stddev
     from dalenius.query.frames.aggregates import total as total
     from dalenius.query.frames.aggregates import variance as variance
@@ -161,6 +164,9 @@ __getattr__, __dir__ = names(
         "release": "release",
         "robust_median": "query.frames.aggregates",
         "robust_quantile": "query.frames.aggregates",
+        "robust_scale": "query.frames.aggregates",
+        "robust_trimmed_mean": "query.frames.aggregates",
+        "stable_mode": "query.frames.aggregates",
         "stddev": "query.frames.aggregates",
         "system_entropy": "randomness.entropy",
         "total": "query.frames.aggregates",

@@ -20,6 +20,7 @@ from dalenius.mechanisms.robust.propose_test_release import ProposedQuantile
 from dalenius.mechanisms.robust.scale import InterquartileScale
 from dalenius.mechanisms.robust.smooth import SmoothCauchy, SmoothLaplace
 from dalenius.mechanisms.robust.stability import DistanceToInstability, stable_mode
+from dalenius.mechanisms.robust.stable_answers import StableMode
 from dalenius.mechanisms.robust.subsampled_stability import SubsampledStability
 from dalenius.privacy.losses import ApproximateDP, PureDP
 from dalenius.privacy.neighbours import AddRemove, Replace
@@ -60,10 +61,15 @@ CASES = [
     Case("median, Cauchy, add", SmoothQuantile(**GRID, noise=CAUCHY, neighbours=ADD), WIDE, MORE, 1),
     Case("quartile, add", SmoothQuantile(**GRID, noise=LAPLACE, neighbours=ADD, p=Fraction(1, 4)), WIDE, MORE, 1),
     Case("trimmed mean", SmoothTrimmedMean(**GRID, noise=CAUCHY, neighbours=REPLACE), WIDE, NARROW, 2),
+    Case("trimmed mean, add", SmoothTrimmedMean(**GRID, noise=CAUCHY, neighbours=ADD), WIDE, MORE, 1),
     Case("equal pairs", SmoothEqualPairs(noise=CAUCHY, neighbours=ADD), "aab", "aaab", 1),
     Case("proposed median", ProposedQuantile(**PROPOSED, neighbours=REPLACE), [20] * 13, [20] * 12 + [40], 2),
     Case("scale", InterquartileScale(**GRID, epsilon=Fraction(2), delta=Fraction(1, 100), neighbours=REPLACE),
          [10, 10, 11, 11, 30, 30, 31, 31], [10, 11, 11, 11, 30, 30, 31, 31], 2),
+    Case("scale, add", InterquartileScale(**GRID, epsilon=Fraction(2), delta=Fraction(1, 100), neighbours=ADD, rows=2),
+         [10, 10, 11, 11, 30, 30, 31, 31], [10, 10, 10, 11, 11, 30, 30, 31, 31, 31], 2),
+    Case("stable mode of two rows each", StableMode(epsilon=Fraction(1), delta=Fraction(1, 20), neighbours=ADD, rows=2),
+         {"a": 9, "b": 2}, {"a": 11, "b": 2}, 2),
     Case("stable mode", DistanceToInstability(epsilon=Fraction(1), delta=Fraction(1, 20), neighbours=ADD),
          mode_of(["a"] * 4), mode_of(["a"] * 5), 1),
     Case("unstable mode", DistanceToInstability(epsilon=Fraction(1), delta=Fraction(1, 20), neighbours=ADD),

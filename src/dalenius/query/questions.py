@@ -27,11 +27,14 @@ class Statistic:
     quantile    the p-quantile (0 is the minimum, 1/2 the median, 1 the maximum)
     mode        the most frequent value            histogram   the count of every value, with public values
     robust_quantile   the p-quantile, with noise that depends on the values
+    trimmed_mean      the mean without a share p of the least and of the largest values, with such noise
+    robust_scale      the interquartile range to within a factor, where it is stable
+    stable_mode       the most frequent value, exactly, where it is stable
     """
 
     kind: Literal[
         "count", "present", "units", "distinct", "sum", "mean", "variance", "stddev", "covariance", "correlation",
-        "quantile", "mode", "histogram", "robust_quantile",
+        "quantile", "mode", "histogram", "robust_quantile", "trimmed_mean", "robust_scale", "stable_mode",
     ]  # fmt: skip
     columns: tuple[str, ...] = ()
     p: Fraction | None = None

@@ -73,6 +73,9 @@ STATISTICS = {
     "MODE(city)": Statistic("mode", ("x.0",)),
     "ROBUST_MEDIAN(age)": Statistic("robust_quantile", ("x.0",), Fraction(1, 2)),
     "ROBUST_QUANTILE(age, 0.9)": Statistic("robust_quantile", ("x.0",), Fraction(9, 10)),
+    "ROBUST_TRIMMED_MEAN(cost, 0.1)": Statistic("trimmed_mean", ("x.0",), Fraction(1, 10)),
+    "ROBUST_SCALE(cost)": Statistic("robust_scale", ("x.0",)),
+    "STABLE_MODE(icd)": Statistic("stable_mode", ("x.0",)),
     "HISTOGRAM(age)": Statistic("histogram", ("x.0",)),
 }
 

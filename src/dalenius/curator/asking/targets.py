@@ -8,7 +8,7 @@ from fractions import Fraction
 from dalenius.accounting.shares import cheapest
 from dalenius.curator.asking.prices import WORTH_ASKING, Offer, Target
 from dalenius.errors import InvalidParameter
-from dalenius.query.estimates.estimates import COUNTS
+from dalenius.query.estimates.estimates import COUNTS, ROBUST
 from dalenius.query.estimates.expectations import ExpectedError
 from dalenius.query.questions import Compute, Question, ValueOf
 
@@ -62,7 +62,7 @@ def _kinds(question: Question) -> dict[str, str]:
     """The columns that show a statistic with an error, and which."""
     shown = {name: post.index for name, post in question.output.columns if isinstance(post, ValueOf)}
     kinds = {name: question.statistics[index].kind for name, index in shown.items()}
-    return {name: kind for name, kind in kinds.items() if kind not in ("mode", "robust_quantile")}
+    return {name: kind for name, kind in kinds.items() if kind not in ("mode", *ROBUST)}
 
 
 def _limit(name: str, kind: str, target: Target, size: int | None) -> Fraction:

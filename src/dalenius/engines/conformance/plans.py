@@ -195,10 +195,14 @@ class Questions:
             return Apply("count", (some,), distinct=name == "distinct")
         if name in ("covar", "corr"):
             return Apply(name, (number, terms.any("number", 0)))
-        if name == "quantile":
+        if name in ("quantile", "robust_quantile"):
             return Apply(name, (number, Constant(self.draws.choice([0, Fraction(1, 4), Fraction(9, 10), 1]))))
         if name in ("mode", "histogram"):
             return Apply(name, (self.listed(terms),))
+        if name == "stable_mode":
+            return Apply(name, (some,))
+        if name == "robust_trimmed_mean":
+            return Apply(name, (number, Constant(self.draws.choice([0, Fraction(1, 10), Fraction(2, 5)]))))
         if name == "ratio":
             return Apply("divide", (Apply("sum", (number,)), Apply("count")))
         return Apply(name, (number,))
@@ -360,7 +364,8 @@ class Questions:
 
 _STATISTICS = (
     "count", "count", "units", "present", "distinct", "sum", "sum", "avg", "avg", "variance", "stddev", "covar",
-    "corr", "min", "max", "median", "quantile", "mode", "histogram", "ratio",
+    "corr", "min", "max", "median", "quantile", "mode", "histogram", "ratio", "robust_quantile",
+    "robust_trimmed_mean", "robust_scale", "stable_mode",
 )  # fmt: skip
 _NUMBER: Kind = "number"
 _UNIONS = (

@@ -9,14 +9,16 @@ from fractions import Fraction
 from math import ceil, floor
 
 from dalenius.errors import InvalidParameter, NeighbourMismatch, TheoremDoesNotApply, UnusableValue
-from dalenius.mechanisms.robust.profiles import Ordered, Profile, Reach, Values, Windows, grid, rank
+from dalenius.mechanisms.robust.profiles import Ordered, Profile, Reach, TrimmedReach, Values, Windows, grid, rank
 from dalenius.mechanisms.robust.smooth import SmoothCauchy, SmoothLaplace, SmoothNoise, smooth_bound
 from dalenius.privacy.losses import Loss
-from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace, stated
+from dalenius.privacy.neighbours import AddRemove, Neighbours, stated
 from dalenius.privacy.numbers import exact, probability, whole
 from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
 from dalenius.randomness.entropy import Entropy
 
+FINENESS = 1 << 20
+"""Into how many parts a step of the grid is divided for a mean of a private number of values."""
 _NAME = "smooth noise"
 
 
@@ -45,13 +47,7 @@ class SmoothQuantile:
         _ready(self, self.noise, self.neighbours)
         object.__setattr__(self, "p", probability(p=self.p))
         object.__setattr__(self, "rows", whole(1, rows=self.rows))
-        if self.rows > 1 and not isinstance(self.neighbours, AddRemove):
-            raise TheoremDoesNotApply(
-                "the quantile where one unit is replaced",
-                needs="one value of each unit",
-                given=f"up to {self.rows}",
-                instead="neighbours that add or remove",
-            )
+        _one_value_if_replaced("the quantile", self.rows, self.neighbours)
 
     def loss(self, *, sensitivity: SensitivityLike) -> Loss:
         _one_step(sensitivity, self.neighbours.add_remove_steps * self.rows)
@@ -77,14 +73,17 @@ class SmoothQuantile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmoothTrimmedMean:
-    """The mean of what is left of n integers on a grid without the `trim` n least and largest, with smooth noise.
+    """The mean of what is left of integers on a grid without a share `trim` of the least and of the largest, with
+    smooth noise. What is released is moved into the grid's range; the mean of no values is `lower`.
 
-    The noise is added to the sum of the kept values, of which there are n - 2 floor(trim n); what is released is the
-    noisy sum over that number, moved into the grid's range.
+    Where one of n values is replaced, n is public: floor(trim n) values are left out at each end, and the noise is
+    added to the sum of the others. Where up to `rows` values are added or removed, the number of values is as private
+    as the values: the noise is added to the mean, in parts of 1 / FINENESS, and where trim n is no whole number, the
+    values at the two edges count in part.
 
-    Guarantee: what the noise states, for neighbours by replacing one value. Where values are added or removed the
-    number of kept values is private too, and this mechanism refuses.
-    Reference: Nissim, Raskhodnikova & Smith 2007, Sections 2 and 3.1, see `Windows` for sums of several ranks.
+    Guarantee: what the noise states.
+    Reference: Nissim, Raskhodnikova & Smith 2007, Sections 2 and 3.1, see `Windows` for sums of several ranks and
+    `TrimmedReach` for means of a private number of values.
     Textbook: S11.1, S3.6.
     """
 
@@ -93,29 +92,55 @@ class SmoothTrimmedMean:
     noise: SmoothNoise
     neighbours: Neighbours
     trim: Fraction = Fraction(1, 4)
+    rows: int = 1
 
     def __post_init__(self) -> None:
         _ready(self, self.noise, self.neighbours)
-        if not isinstance(self.neighbours, Replace):
-            raise NeighbourMismatch(trimmed_mean=Replace(self.neighbours.protects), mechanism=self.neighbours)
+        object.__setattr__(self, "rows", whole(1, rows=self.rows))
+        _one_value_if_replaced("the trimmed mean", self.rows, self.neighbours)
         if not 0 <= exact(trim=self.trim) < Fraction(1, 2):
             raise InvalidParameter("trim", self.trim, allowed="at least 0 and below 1/2")
         object.__setattr__(self, "trim", exact(trim=self.trim))
 
     def loss(self, *, sensitivity: SensitivityLike) -> Loss:
-        _one_step(sensitivity, self.neighbours.add_remove_steps)
+        _one_step(sensitivity, self.neighbours.add_remove_steps * self.rows)
         return self.noise.loss
 
     def release(self, values: Values, entropy: Entropy) -> Fraction:
         """The noisy mean."""
         ordered = Ordered.of(values, lower=self.lower, upper=self.upper)
+        noisy = self._mean_of_any if isinstance(self.neighbours, AddRemove) else self._mean_of_known
+        return min(max(noisy(ordered, entropy), Fraction(self.lower)), Fraction(self.upper))
+
+    def _mean_of_known(self, ordered: Ordered, entropy: Entropy) -> Fraction:
         start, kept = self.kept(ordered.size)
         bound = smooth_bound(Windows(ordered, start, kept), beta=self.noise.beta, most=ordered.width)
         total = sum(ordered.values[start : start + kept].tolist()) + self.noise.noise(bound, entropy)
-        return min(max(Fraction(total, kept), Fraction(self.lower)), Fraction(self.upper))
+        return Fraction(total, kept)
+
+    def _mean_of_any(self, ordered: Ordered, entropy: Entropy) -> Fraction:
+        bound = smooth_bound(self.profile(ordered), beta=self.noise.beta, most=ordered.width * FINENESS)
+        parts = floor(self.statistic(ordered) * FINENESS) + self.noise.noise(bound, entropy)
+        return Fraction(parts, FINENESS)
+
+    def statistic(self, ordered: Ordered) -> Fraction:
+        """The trimmed mean itself, where the number of values is private."""
+        count = ordered.size
+        if not count:
+            return Fraction(self.lower)
+        cut = floor(self.trim * count)
+        edge, last = cut + 1 - self.trim * count, count - 1 - cut
+        if last == cut:
+            return Fraction(ordered.at(cut))
+        inside: int = sum(ordered.values[cut + 1 : last].tolist())
+        return (inside + edge * (ordered.at(cut) + ordered.at(last))) / (count * (1 - 2 * self.trim))
+
+    def profile(self, ordered: Ordered) -> Profile:
+        """How far the mean can move in one step, after k others, where the number of values is private."""
+        return TrimmedReach(ordered, self.trim, FINENESS, self.rows)
 
     def kept(self, size: int) -> tuple[int, int]:
-        """The first rank that is kept, and how many are."""
+        """The first rank that is kept, and how many are, where their number is public."""
         if not size:
             raise UnusableValue("values", "none", allowed="at least one, where their number is public")
         cut = floor(self.trim * size)
@@ -165,6 +190,16 @@ def _ready(mechanism: SmoothQuantile | SmoothTrimmedMean, noise: object, neighbo
 def _right_noise(noise: object) -> None:
     if not isinstance(noise, SmoothCauchy | SmoothLaplace):
         raise InvalidParameter("noise", type(noise), allowed="SmoothCauchy or SmoothLaplace")
+
+
+def _one_value_if_replaced(what: str, rows: int, neighbours: Neighbours) -> None:
+    if rows > 1 and not isinstance(neighbours, AddRemove):
+        raise TheoremDoesNotApply(
+            f"{what} where one unit is replaced",
+            needs="one value of each unit",
+            given=f"up to {rows}",
+            instead="neighbours that add or remove",
+        )
 
 
 def _one_step(sensitivity: SensitivityLike, most: int) -> None:

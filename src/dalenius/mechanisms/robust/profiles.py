@@ -155,6 +155,39 @@ class Reach:
         return -1 if steps == count else max(down, -1), min(up, count)
 
 
+@dataclass(frozen=True, eq=False)
+class TrimmedReach:
+    """The profile of a trimmed mean where values are added or removed, up to `rows` in one step; in 1 / `fineness`.
+
+    The mean is that of Q(u) over trim < u < 1 - trim, where Q(u) is the least value up to which a share u of the values
+    lies. Let R = rows (k + 1), and let a and b be the least trim-quantile and the largest (1 - trim)-quantile that R
+    additions and removals can make. A(k) is (b - a) min(1, rows / ((1 - 2 trim) (n - R))), or the whole width where R
+    is n or more; in parts of 1 / fineness it is rounded up, which covers that the mean is rounded too.
+    Proof: let y be within k steps of x, and z one step from y, with i values removed and j added, i + j <= rows. Both
+    means lie between a and b. The area between two functions Q over trim < u < 1 - trim is the area between the two
+    distribution functions over part of the values from a to b. Removing i of m values moves a distribution function by
+    at most i / m, adding j so that there are m' by at most j / m'; m and m' are at least n - R. So the area is at most
+    (b - a) rows / (n - R), and the means differ by at most that over 1 - 2 trim. From x to a neighbour a falls no more
+    and b rises no more than `rows` more additions and removals allow, and n grows by at most `rows`: A(k) here is at
+    most A(k + 1) there.
+    Textbook: S3.5, S3.6.
+    """
+
+    ordered: Ordered
+    trim: Fraction
+    fineness: int
+    rows: int = 1
+
+    def __call__(self, k: int) -> int:
+        steps, count = (k + 1) * self.rows, self.ordered.size
+        if steps >= count:
+            return self.ordered.width * self.fineness
+        low, _ = Reach(self.ordered, self.trim).ends(steps)
+        _, high = Reach(self.ordered, 1 - self.trim).ends(steps)
+        share = min(Fraction(1), Fraction(self.rows) / ((1 - 2 * self.trim) * (count - steps)))
+        return ceil((high - low) * self.fineness * share)
+
+
 def rank(p: Fraction, count: int) -> int:
     """The rank, from 0, of the p-quantile of so many values: the first one up to which a share p of them lies."""
     return max(0, ceil(p * count) - 1)

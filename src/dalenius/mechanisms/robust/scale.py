@@ -10,12 +10,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 from flint import arb
 
-from dalenius.errors import NeighbourMismatch, UnusableValue
+from dalenius.errors import TheoremDoesNotApply, UnusableValue
 from dalenius.mechanisms.robust.profiles import Ordered, Values, grid, rank
+from dalenius.mechanisms.robust.quartile_edits import edits_out_of_bin
 from dalenius.mechanisms.robust.stability import FAR, StabilityTest, one_step
 from dalenius.privacy.losses import ApproximateDP
-from dalenius.privacy.neighbours import Neighbours, Replace, stated
-from dalenius.privacy.numbers import Number, inside_unit, positive
+from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace, stated
+from dalenius.privacy.numbers import Number, inside_unit, positive, whole
 from dalenius.privacy.reals import ball, precise, upper
 from dalenius.privacy.sensitivity import SensitivityLike
 from dalenius.randomness.entropy import Entropy
@@ -42,15 +43,17 @@ class Spread:
 class InterquartileScale:
     """The interquartile range of n integers on a grid times 2^Z, Z Laplace noise of scale 3 / epsilon; or None.
 
-    The range is the value of rank ceil(3n/4) less that of rank ceil(n/4). It lies in a bin [2^k, 2^(k+1)), or in the
-    bin of its own that 0 is. If many values would have to be replaced to move it out of its bin, it is released; if
-    not, the same is tried with the bins [2^(k-1/2), 2^(k+1/2)), since near an edge of one kind there is none of the
-    other. If that fails too, the answer is None.
+    The range is the value of rank ceil(3n/4) less that of rank ceil(n/4), and 0 of no values. It lies in a bin [2^k,
+    2^(k+1)), or in the bin of its own that 0 is. If many values would have to change to move it out of its bin, it is
+    released; if not, the same is tried with the bins [2^(k-1/2), 2^(k+1/2)), since near an edge of one kind there is
+    none of the other. If that fails too, the answer is None.
 
-    Guarantee: (epsilon, delta)-DP for neighbours by replacing one value: a third of epsilon for each test, a third for
-    the release.
-    Proof: let A be the least number of replaced values that move the range out of its bin; A >= 1. Between neighbours
-    in one bin A changes by at most 1, and neighbours in different bins both have A = 1; `StabilityTest` takes A - 1.
+    Guarantee: (epsilon, delta)-DP for neighbours by replacing one value, of n that are public, or by adding or removing
+    up to `rows` values, where n is private: a third of epsilon for each test, a third for the release.
+    Proof: let A be the least number of steps that can move the range out of its bin; A >= 1. Between neighbours in one
+    bin A changes by at most 1, and neighbours in different bins both have A = 1; `StabilityTest` takes A - 1. Where a
+    step adds or removes up to `rows` values, A is the least number of values to add or remove, over `rows` and rounded
+    up: that too changes by at most 1 within a bin, and is 1 where a neighbour is in another bin.
     If two neighbours share a bin of either kind, their logarithms differ by at most 1, and the two tests and the noise
     cost a third each. If they share none, each test has the same law on both, and passes with probability at most delta
     / 2: this is the threshold 1 + ln(1 / delta) / epsilon for A. The published one, 1 + ln(1 / delta), lets
@@ -64,10 +67,18 @@ class InterquartileScale:
     epsilon: Fraction
     delta: Fraction
     neighbours: Neighbours
+    rows: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(stated(self.neighbours), Replace):
-            raise NeighbourMismatch(scale=Replace(self.neighbours.protects), mechanism=self.neighbours)
+        object.__setattr__(self, "rows", whole(1, rows=self.rows))
+        if self.rows > 1 and not isinstance(stated(self.neighbours), AddRemove):
+            raise TheoremDoesNotApply(
+                "the scale where one unit is replaced",
+                needs="one value of each unit",
+                given=f"up to {self.rows}",
+                instead="neighbours that add or remove",
+            )
+        stated(self.neighbours)
         lower, upper = grid(self.lower, self.upper)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -79,18 +90,30 @@ class InterquartileScale:
         return StabilityTest(epsilon=self.epsilon / 3, delta=self.delta)
 
     def loss(self, *, sensitivity: SensitivityLike) -> ApproximateDP:
-        one_step(sensitivity, mechanism="the scale", most=self.neighbours.add_remove_steps)
+        one_step(sensitivity, mechanism="the scale", most=self.neighbours.add_remove_steps * self.rows)
         return ApproximateDP(self.epsilon, self.delta)
 
     def release(self, values: Values, entropy: Entropy) -> Spread | None:
         """The noisy range, or None."""
         ordered = Ordered.of(values, lower=self.lower, upper=self.upper)
-        here = interquartile_range(ordered)
-        passed = [self.test.passes(moves_out_of_bin(ordered, system) - 1, entropy) for system in SYSTEMS]
+        if ordered.size < 2 and isinstance(self.neighbours, Replace):
+            raise UnusableValue("values", "too few", allowed="at least two, where their number is public")
+        here = self.statistic(ordered)
+        passed = [self.test.passes(self.steps_out_of_bin(ordered, system) - 1, entropy) for system in SYSTEMS]
         spread = self._noisy(max(here, 1), entropy)
         if not any(passed):
             return None
         return spread if here else Spread(None)
+
+    def statistic(self, ordered: Ordered) -> int:
+        """The interquartile range itself."""
+        return interquartile_range(ordered) if ordered.size else 0
+
+    def steps_out_of_bin(self, ordered: Ordered, system: System) -> int:
+        """A: how many steps can move the range out of its bin, at least."""
+        if isinstance(self.neighbours, Replace):
+            return moves_out_of_bin(ordered, system)
+        return -(-edits_out_of_bin(ordered, bin_edges(self.statistic(ordered), system)) // self.rows)
 
     def error(self, beta: Number) -> Fraction:
         """The factor, as its logarithm to base 2, by which a released range is off with probability at most beta."""
@@ -107,7 +130,7 @@ class InterquartileScale:
 
 def interquartile_range(ordered: Ordered) -> int:
     """The third quartile less the first."""
-    first, third = _quartiles(ordered.size)
+    first, third = quartiles(ordered.size)
     return ordered.at(third) - ordered.at(first)
 
 
@@ -140,7 +163,7 @@ def moves_out_of_bin(ordered: Ordered, system: System) -> int:
 def _moves_to_at_most(ordered: Ordered, width: int) -> int:
     if width < 0:
         return FAR
-    values, (first, third) = ordered.values, _quartiles(ordered.size)
+    values, (first, third) = ordered.values, quartiles(ordered.size)
     below = np.searchsorted(values, values, side="left")
     above = len(values) - np.searchsorted(values, values + width, side="right")
     too_low, too_high = np.maximum(0, below - first), np.maximum(0, above - (len(values) - 1 - third))
@@ -150,7 +173,7 @@ def _moves_to_at_most(ordered: Ordered, width: int) -> int:
 def _moves_to_at_least(ordered: Ordered, width: int) -> int:
     if ordered.width < width:
         return FAR
-    values, (first, third) = ordered.values, _quartiles(ordered.size)
+    values, (first, third) = ordered.values, quartiles(ordered.size)
     starts = np.concatenate([np.array([ordered.lower], dtype=values.dtype), values[values <= ordered.upper - width]])
     up_to = np.searchsorted(values, starts, side="right")
     beyond = len(values) - np.searchsorted(values, starts + width, side="left")
@@ -158,9 +181,8 @@ def _moves_to_at_least(ordered: Ordered, width: int) -> int:
     return int(missing.min())
 
 
-def _quartiles(size: int) -> tuple[int, int]:
-    if size < 2:
-        raise UnusableValue("values", "too few", allowed="at least two, where their number is public")
+def quartiles(size: int) -> tuple[int, int]:
+    """The ranks, from 0, of the first and the third quartile."""
     return rank(Fraction(1, 4), size), rank(Fraction(3, 4), size)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -140,14 +140,27 @@ def stable_mode(rows: Iterable[Hashable], *, labels: Sequence[Hashable], neighbo
     return stable_plurality([counts[label] for label in labels], labels=labels, neighbours=neighbours)
 
 
-def stable_plurality(counts: Sequence[int], *, labels: Sequence[Hashable], neighbours: Neighbours) -> Stable:
-    """The label with the largest count, and its distance to instability; see `stable_mode`."""
+def stable_plurality(
+    counts: Sequence[int], *, labels: Sequence[Hashable], neighbours: Neighbours, rows: int = 1
+) -> Stable:
+    """The label with the largest count, and its distance to instability; see `stable_mode`. With up to `rows` counts
+    of each unit it is a lower bound on that distance."""
     if not labels or len(counts) != len(labels) or len(set(labels)) < len(labels):
         raise UnusableValue("labels", "a wrong list", allowed="different labels, one for each count")
     first = max(range(len(counts)), key=lambda place: (counts[place], -place))
     leads = [counts[first] - count + (place > first) for place, count in enumerate(counts) if place != first]
-    steps = -(-min(leads) // stated(neighbours).add_remove_steps) if leads else FAR
+    steps = -(-min(leads) // (rows * stated(neighbours).add_remove_steps)) if leads else FAR
     return Stable(labels[first], steps - 1)
+
+
+def stable_leader(counts: Mapping[Hashable, int], *, neighbours: Neighbours, rows: int = 1) -> Stable:
+    """The value with the largest count of all that occur, and a lower bound on its distance to instability, where one
+    unit has up to `rows` values. Of no values it is None, at distance 0."""
+    leader = max(counts, key=lambda value: counts[value], default=None)
+    if leader is None:
+        return Stable(None, 0)
+    lead = counts[leader] - max((count for value, count in counts.items() if value != leader), default=0)
+    return Stable(leader, max(0, -(-lead // (rows * stated(neighbours).add_remove_steps)) - 1))
 
 
 def stable_quantile(

@@ -29,12 +29,15 @@ _KINDS = {
     "sum": "sum", "avg": "mean", "variance": "variance", "stddev": "stddev", "covar": "covariance",
     "corr": "correlation", "min": "quantile", "max": "quantile", "median": "quantile", "quantile": "quantile",
     "mode": "mode", "histogram": "histogram", "robust_median": "robust_quantile",
-    "robust_quantile": "robust_quantile",
+    "robust_quantile": "robust_quantile", "robust_trimmed_mean": "trimmed_mean", "robust_scale": "robust_scale",
+    "stable_mode": "stable_mode",
 }  # fmt: skip
-_ARGUMENTS = {"covar": 2, "corr": 2, "quantile": 2, "robust_quantile": 2}
+_ARGUMENTS = {"covar": 2, "corr": 2, "quantile": 2, "robust_quantile": 2, "robust_trimmed_mean": 2}
 _TARGETS = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1), "robust_median": Fraction(1, 2)}
 _ORDERED = ("quantile", "robust_quantile")
 """Kinds that need an order; as functions they name the quantile that they want."""
+_WITH_A_SHARE = (*_ORDERED, "robust_trimmed_mean")
+"""Functions whose second argument is a constant."""
 _STAND_IN = Number(True, -1000, 1000)
 
 
@@ -119,8 +122,8 @@ class Outputs:
                 rule=f"{term.function.upper()} takes {wanted} argument{'s' * (wanted > 1)} and no DISTINCT",
                 instead="See the page on functions.",
             )
-        p = _probability(term) if term.function in _ORDERED else _TARGETS.get(term.function)
-        terms = term.arguments[:1] if term.function in _ORDERED else term.arguments
+        p = _probability(term) if term.function in _WITH_A_SHARE else _TARGETS.get(term.function)
+        terms = term.arguments[:1] if term.function in _WITH_A_SHARE else term.arguments
         found = [expression(argument, self.scope) for argument in terms]
         for each in found:
             _require_kind(term, each.domain)
@@ -148,7 +151,7 @@ def _stand_in(term: Apply, domain: Domain) -> Domain | None:
     """A domain of the kind that the noisy statistic has."""
     if term.function == "histogram":
         return None
-    if _KINDS[term.function] in ("quantile", "mode", "robust_quantile"):
+    if _KINDS[term.function] in ("quantile", "mode", "robust_quantile", "stable_mode"):
         return domain.or_null()
     if term.function == "sum":
         return _STAND_IN
@@ -156,17 +159,19 @@ def _stand_in(term: Apply, domain: Domain) -> Domain | None:
 
 
 def _probability(term: Apply) -> Fraction:
-    """The p of QUANTILE(x, p) or ROBUST_QUANTILE(x, p): a constant from 0 to 1."""
-    given = term.arguments[1]
+    """The p of QUANTILE(x, p) or ROBUST_QUANTILE(x, p), a constant from 0 to 1; or the share that
+    ROBUST_TRIMMED_MEAN(x, share) leaves out at each end, below 1/2."""
+    given, trims = term.arguments[1], term.function == "robust_trimmed_mean"
     try:
         p = exact(p=given.value) if isinstance(given, Constant) else None
     except InvalidParameter:
         p = None
-    if p is None or isinstance(getattr(given, "value", None), bool) or not 0 <= p <= 1:
+    wanted = p is not None and (0 <= p < Fraction(1, 2) if trims else 0 <= p <= 1)
+    if p is None or not wanted or isinstance(getattr(given, "value", None), bool):
         raise QueryRefused(
             text(term),
-            rule="the second argument is a constant from 0 to 1",
-            instead=f"Write {term.function.upper()}(x, 0.9).",
+            rule=f"the second argument is a constant {'of at least 0 and below 0.5' if trims else 'from 0 to 1'}",
+            instead=f"Write {term.function.upper()}(x, {'0.1' if trims else '0.9'}).",
         )
     return p
 
@@ -174,7 +179,9 @@ def _probability(term: Apply) -> Fraction:
 def _require_kind(term: Apply, domain: Domain) -> None:
     """Refuse an aggregate of a column whose kind it does not take."""
     kind = _KINDS[term.function]
-    if kind in ("mode", "histogram"):
+    if kind == "stable_mode":
+        _require_values(term, domain)
+    elif kind in ("mode", "histogram"):
         _require_listed(term, domain)
     elif not isinstance(domain, Ranged if kind in _ORDERED else Number):
         kinds = "numbers, dates or moments" if kind in _ORDERED else "numbers"
@@ -192,14 +199,18 @@ def _require_listed(term: Apply, domain: Domain) -> None:
             rule=f"{term.function.upper()} needs values that are public, and {domain} is not listed",
             instead="GROUP BY the column instead: its values are then found privately.",
         )
-    if domain.size == domain.nullable:
-        raise QueryRefused(text(term), rule="it is always NULL", instead="Name a column with values.")
+    _require_values(term, domain)
     if domain.size > MOST_KEYS:
         raise TooManyKeys(
             text(term),
             rule=f"it has {domain.size} public values, and at most {MOST_KEYS} are allowed",
             instead="Make it coarser, as with BIN(x, width), DATE_TRUNC or ROUND.",
         )
+
+
+def _require_values(term: Apply, domain: Domain) -> None:
+    if domain.size is not None and domain.size == domain.nullable:
+        raise QueryRefused(text(term), rule="it is always NULL", instead="Name a column with values.")
 
 
 def _refuse_row_level(term: Name) -> NoReturn:

@@ -18,7 +18,7 @@ from dalenius.query.types import Bool, Text
 AGGREGATES = frozenset(
     {
         "count", "sum", "avg", "variance", "stddev", "covar", "corr", "min", "max", "median", "quantile", "mode",
-        "histogram", "robust_median", "robust_quantile",
+        "histogram", "robust_median", "robust_quantile", "robust_trimmed_mean", "robust_scale", "stable_mode",
     }
 )  # fmt: skip
 """Functions of many rows; all others are functions of one row."""

@@ -26,6 +26,8 @@ from dalenius.query.types import Code, Domain, Number
 from dalenius.randomness.laws import NoiseLaw
 
 COUNTS = ("count", "present", "units", "distinct")
+ROBUST = ("robust_quantile", "trimmed_mean", "robust_scale", "stable_mode")
+"""Statistics whose noise depends on the values, so that they have no bars."""
 LEVEL = Fraction(95, 100)
 _BLOCK = 1 << 14
 
@@ -88,7 +90,7 @@ def estimate(
 
     `inputs` by kind, where sums are of columns less their midpoint (lower + upper) // 2, in steps, except for `sum`:
     counts (n); sum (s); mean (n, s); variance and stddev (n, s, ss); covariance (n, sx, sy, sxy);
-    correlation (n, sx, sy, sxx, syy, sxy); quantile, mode, robust_quantile, histogram: one input of that name.
+    correlation (n, sx, sy, sxx, syy, sxy); quantile, mode, histogram and the robust ones: one input of that name.
     Guarantee: the bar holds the statistic of the bounded rows with probability at least `level`: exactly for counts
     and sums, up to the accuracy of `spreads.spread` for means, and in simulation for the others. Nothing is said
     (None) of a mean where the noisy count is below 1, and of the others where it is below 2.
@@ -99,9 +101,9 @@ def estimate(
         return _numbers(cast(NoisyNumbers, inputs[0]), step(domains[0]), level)
     if statistic.kind == "quantile":
         return _quantiles(cast(NoisyQuantiles, inputs[0]), domains[0])
-    if statistic.kind in ("mode", "robust_quantile"):
+    if statistic.kind in ("mode", *ROBUST):
         codes = cast(NoisyChoices, inputs[0]).codes
-        return Estimates([domains[0].shown(code) for code in codes], [None] * len(codes))
+        return Estimates([_shown(statistic.kind, domains[0], code) for code in codes], [None] * len(codes))
     if statistic.kind == "histogram":
         return _histogram(cast(NoisyHistogram, inputs[0]), domains[0], level)
     return _intervals(statistic.kind, cast(Sequence[NoisyNumbers], inputs), domains, level)
@@ -156,6 +158,18 @@ def _quantiles(noisy: NoisyQuantiles, domain: Domain) -> Estimates:
     shown = [tuple(domain.shown(code) for code in codes) for codes in ends]
     errors = [None if None in codes else max(codes[0] - codes[1], codes[2] - codes[0]) for codes in shown]
     return Estimates([codes[0] for codes in shown], errors)
+
+
+def _shown(kind: str, domain: Domain, released: Any) -> Any:
+    """A released code, mean or spread, in the user's units; a spread lies between one step and the whole range."""
+    if released is None or kind not in ("trimmed_mean", "robust_scale"):
+        return domain.shown(released)
+    if kind == "trimmed_mean":
+        return float(released * step(domain))
+    if released.log2 is None:
+        return 0.0
+    widest = max(1, numeric(domain).upper - numeric(domain).lower)
+    return float(min(2.0 ** float(min(max(released.log2, 0), widest.bit_length())), widest) * step(domain))
 
 
 def _histogram(noisy: NoisyHistogram, domain: Domain, level: Fraction) -> Estimates:

@@ -13,7 +13,7 @@ import numpy as np
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import Number as Figure
 from dalenius.privacy.numbers import exact, not_negative, whole
-from dalenius.query.estimates.estimates import COUNTS, LEVEL, numeric, span, step, unit
+from dalenius.query.estimates.estimates import COUNTS, LEVEL, ROBUST, numeric, span, step, unit
 from dalenius.query.estimates.moments import Axis
 from dalenius.query.estimates.released import number
 from dalenius.query.estimates.spreads import Floats, shape_of, spread, variance
@@ -79,7 +79,7 @@ def expected(
         return _rank_error(not_negative(ranks=ranks), level)
     if kind == "mean":
         return _mean_error(laws, domains[0], level, mean)
-    if kind in ("mode", "quantile", "robust_quantile"):
+    if kind in ("mode", "quantile", *ROBUST):
         return ExpectedError("no figure", level, fixed=float("nan"))
     curve = partial(_typical, kind, laws, domains, level)
     return ExpectedError(lambda: f"about ± {figure(curve(_MANY) * _MANY)} / n, for large n", level, curve=curve)

@@ -58,7 +58,7 @@ def of_statistic(statistic: Statistic, domains: Sequence[Domain]) -> Kind:
         return COUNT
     if statistic.kind == "sum":
         return replace(of_domain(domains[0]), unit=step(domains[0]), size=of_domain(domains[0]).size * _MANY)
-    if statistic.kind in ("quantile", "mode", "robust_quantile"):
+    if statistic.kind in ("quantile", "mode", "robust_quantile", "stable_mode"):
         return of_domain(domains[0])
     return Kind("histogram", of=of_domain(domains[0])) if statistic.kind == "histogram" else REAL
 

@@ -73,6 +73,23 @@ def robust_quantile(column: str | Formula, p: Number) -> Formula:
     return Formula(Apply("robust_quantile", (named(column).term, Constant(exact(p=p)))))
 
 
+def robust_trimmed_mean(column: str | Formula, share: Number) -> Formula:
+    """The mean of a column without a share of its least and of its largest values, below 1/2 at each end, with noise as
+    small as the values that are left allow."""
+    return Formula(Apply("robust_trimmed_mean", (named(column).term, Constant(exact(share=share)))))
+
+
+def robust_scale(column: str | Formula) -> Formula:
+    """The interquartile range of a column to within a factor, or nothing where few units could change its size."""
+    return _of("robust_scale", column)
+
+
+def stable_mode(column: str | Formula) -> Formula:
+    """The most frequent value of a column, exactly, or nothing where few units could change it. The values need not be
+    public."""
+    return _of("stable_mode", column)
+
+
 def quantile(column: str | Formula, p: Number) -> Formula:
     """The value that a part `p` of the rows does not exceed."""
     return Formula(Apply("quantile", (named(column).term, Constant(exact(p=p)))))

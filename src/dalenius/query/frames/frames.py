@@ -53,6 +53,9 @@ AGGREGATES = frozenset(
         "histogram",
         "robust_median",
         "robust_quantile",
+        "robust_trimmed_mean",
+        "robust_scale",
+        "stable_mode",
     }
 )
 

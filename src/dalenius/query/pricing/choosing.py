@@ -5,16 +5,14 @@ Mechanisms are compared at equal price, never at equal epsilon. What is charged 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import partial, singledispatch
 from typing import Any, TypeAlias
 
 from dalenius.accounting.amounts import DELTA_UNIT, Amount, price
-from dalenius.accounting.calibration import affordable
-from dalenius.accounting.composition import Composition, repeated
+from dalenius.accounting.composition import Composition
 from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.door import Mechanism
@@ -24,14 +22,12 @@ from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.limited_domain import LimitedTopK
 from dalenius.mechanisms.quantiles import PrivateQuantiles
 from dalenius.mechanisms.renyi_selection import RenyiKeySelection
-from dalenius.mechanisms.robust.grouped import GroupedQuantile
-from dalenius.mechanisms.robust.order_statistics import SmoothQuantile
-from dalenius.mechanisms.robust.smooth import SmoothCauchy
+from dalenius.mechanisms.robust.grouped import GroupedStatistic
 from dalenius.mechanisms.scores import tilt
 from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.mechanisms.top_k import TopK
-from dalenius.privacy.losses import ZCDP, BoundedRange, LaplaceDP, Loss, PureDP
-from dalenius.privacy.neighbours import AddRemove, Neighbours
+from dalenius.privacy.losses import ZCDP, BoundedRange, LaplaceDP, Loss
+from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.pricing.measurements import (
     Counts,
@@ -41,9 +37,11 @@ from dalenius.query.pricing.measurements import (
     Numbers,
     Program,
     Quantiles,
-    RobustQuantile,
+    Robust,
     TopKeys,
 )
+from dalenius.query.pricing.offers import least_affordable, rounded_down, rounded_up
+from dalenius.query.pricing.robust import STABLE, robust_mechanism
 
 Amounts: TypeAlias = Mapping[str, Amount]
 """An amount for each population that a question is about."""
@@ -64,21 +62,28 @@ class Step:
 def steps(program: Program, *, amounts: Amounts, level: Fraction, weights: Sequence[Fraction]) -> tuple[Step, ...]:
     """A mechanism for each measurement, together within the amounts; `weights` split the price."""
     whole = sum(weights, Fraction(0))
-    selection = program.selection
+    risky = [part for part in program.measurements if _has_event(part, program)]
     made = []
-    for index, (part, weight) in enumerate(zip(program.measurements, weights, strict=True)):
-        share = weight / whole
-        offered = {name: _offer(amount, share, index == selection) for name, amount in amounts.items()}
+    for part, weight in zip(program.measurements, weights, strict=True):
+        share, event = weight / whole, Fraction(part in risky, len(risky) or 1)
+        offered = {name: _offer(amount, share, event) for name, amount in amounts.items()}
         made.append(_step(program, part, list(offered.values()), level, offered))
     return tuple(made)
 
 
-def _offer(amount: Amount, share: Fraction, selects: bool) -> Amount:
-    """A measurement's part of an amount; the whole delta goes to the choice of keys, which alone needs one."""
+def _has_event(part: Measurement, program: Program) -> bool:
+    """Whether a measurement needs a delta: a choice of keys that are not public, or a test of what is stable."""
+    if isinstance(part, FoundKeys | TopKeys):
+        return program.question.public_keys is None
+    return isinstance(part, Robust) and part.kind in STABLE
+
+
+def _offer(amount: Amount, share: Fraction, event: Fraction) -> Amount:
+    """A measurement's part of an amount; the delta is divided equally among those that need one."""
     part = amount.part(share)
     if not part.divergence:
         raise InvalidParameter("epsilon", "too small", allowed="large enough for one unit of 10^-15 a measurement")
-    return Amount(divergence=part.divergence, delta=amount.delta if selects else 0, order=amount.order)
+    return Amount(divergence=part.divergence, delta=int(amount.delta * event), order=amount.order)
 
 
 def _step(program: Program, part: Measurement, offers: list[Amount], level: Fraction, offered: Amounts) -> Step:
@@ -200,19 +205,8 @@ def _(part: Mode, program: Program, offers: list[Amount], level: Fraction) -> Gr
 
 
 @mechanism_for.register
-def _(part: RobustQuantile, program: Program, offers: list[Amount], level: Fraction) -> GroupedQuantile:
-    assert part.groups is not None
-    steps = part.groups * program.neighbours.add_remove_steps
-    each = least_affordable(offers, lambda size: repeated(PureDP(size), steps))
-    quantile = SmoothQuantile(
-        lower=part.domain.lower,
-        upper=part.domain.upper,
-        noise=SmoothCauchy.calibrated(epsilon=rounded_down(each)),
-        neighbours=AddRemove(program.neighbours.protects),
-        p=part.p,
-        rows=part.rows,
-    )
-    return GroupedQuantile(quantile=quantile, groups=part.groups, neighbours=program.neighbours)
+def _(part: Robust, program: Program, offers: list[Amount], level: Fraction) -> GroupedStatistic:
+    return robust_mechanism(part, program.neighbours, offers)
 
 
 def _event(offers: Sequence[Amount]) -> Fraction:
@@ -226,20 +220,3 @@ def _event(offers: Sequence[Amount]) -> Fraction:
             "budget with delta > 0 or offer a larger epsilon.",
         )
     return units * DELTA_UNIT
-
-
-def least_affordable(offers: Sequence[Amount], loss: Callable[[Fraction], Loss]) -> Fraction:
-    """The largest parameter whose loss costs no more than any of the offers."""
-    return min(affordable(offer, loss) for offer in offers)
-
-
-def rounded_up(size: Fraction) -> Fraction:
-    """A noise parameter with six digits, rounded up: never less noise, and a short number for the exact samplers."""
-    context = Context(prec=6, rounding=ROUND_CEILING)
-    return Fraction(context.divide(Decimal(size.numerator), Decimal(size.denominator)))
-
-
-def rounded_down(size: Fraction) -> Fraction:
-    """The rate of a choice with six digits, rounded down: never a sharper choice than was paid for."""
-    context = Context(prec=6, rounding=ROUND_FLOOR)
-    return Fraction(context.divide(Decimal(size.numerator), Decimal(size.denominator)))

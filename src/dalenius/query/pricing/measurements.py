@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from dalenius.privacy.neighbours import AddRemove, Neighbours
 from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.query.estimates.estimates import ROBUST
 from dalenius.query.expressions import Column, Expression, Literal
 from dalenius.query.functions.functions import call, literal
 from dalenius.query.plan.figures import least_known
@@ -23,6 +24,12 @@ from dalenius.query.types import Domain, Number, Ranged
 
 SUMS = -1
 """The place of the pass that holds all counts and sums: the last one."""
+_ROBUST_TITLES = {
+    "robust_quantile": "quantile {p} of {of}, with noise that fits the values",
+    "trimmed_mean": "mean of {of} without {p} at each end, with noise that fits the values",
+    "robust_scale": "interquartile range of {of} to within a factor, where it is stable",
+    "stable_mode": "most frequent value of {of}, where it is stable",
+}
 
 
 @dataclass(frozen=True)
@@ -71,11 +78,12 @@ class Mode(Measurement):
 
 
 @dataclass(frozen=True)
-class RobustQuantile(Measurement):
-    """A quantile of a column with a public grid, with noise that depends on the values, for each key."""
+class Robust(Measurement):
+    """A robust statistic of a column, for each key: its kind, and its share where it has one."""
 
-    domain: Ranged
-    p: Fraction
+    kind: str
+    domain: Domain
+    p: Fraction | None
 
 
 @dataclass(frozen=True)
@@ -225,7 +233,7 @@ class _Lowering:
             return Recipe((self._sum(f"sum of {self._told(names[0])}", names[0], self._column(names[0])),))
         if kind == "quantile":
             return self._quantile(statistic)
-        if kind in ("mode", "histogram", "robust_quantile"):
+        if kind in ("mode", "histogram", *ROBUST):
             return Recipe((self._values(statistic),))
         return Recipe(tuple(self._moments(statistic)))
 
@@ -328,11 +336,10 @@ class _Lowering:
         source = self._pass(Values(self._bound({name: self._column(name)}, self._groups), name))
         change = listed_change(self._neighbours, groups=self._groups, rows=rows)
         domain, title = self._domain(name), self._named(statistic)
-        if statistic.kind == "robust_quantile":
-            assert isinstance(domain, Ranged)
-            assert statistic.p is not None
-            title = f"quantile {statistic.p} of {self._told(name)}, with noise that fits the values"
-            return self._measured(RobustQuantile(title, source, 0, change, self._groups, rows, domain, statistic.p))
+        if statistic.kind in ROBUST:
+            title = _ROBUST_TITLES[statistic.kind].format(p=statistic.p, of=self._told(name))
+            part = Robust(title, source, 0, change, self._groups, rows, statistic.kind, domain, statistic.p)
+            return self._measured(part)
         kind = Mode if statistic.kind == "mode" else Counts
         return self._measured(kind(title, source, 0, change, self._groups, rows, domain))
 

@@ -18,6 +18,7 @@ from dalenius.mechanisms.counted_keys import CountedKeys
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.quantiles import PrivateQuantiles
+from dalenius.mechanisms.robust.grouped import GroupedStatistic
 from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.numbers import Number, positive
@@ -32,6 +33,7 @@ from dalenius.query.pricing import explain
 from dalenius.query.pricing.choosing import Amounts, Step, steps
 from dalenius.query.pricing.measurements import Program, lower
 from dalenius.query.pricing.releasing import Released, release
+from dalenius.query.pricing.robust import robust_expectation
 from dalenius.query.questions import Compute, Post, Question, Statistic, ValueOf
 from dalenius.query.types import Domain
 from dalenius.randomness.entropy import Entropy
@@ -121,6 +123,8 @@ class Priced:
         if isinstance(first, PrivateQuantiles):
             ranks = first.typical_rank_error(first.targets[recipe.part], 1 - self.level)
             return expected(statistic, [], self._domains(statistic), level=self.level, ranks=ranks)
+        if isinstance(first, GroupedStatistic):
+            return robust_expectation(first, self._domains(statistic)[0], self.level)
         laws = [law for law in map(_law, mechanisms) if law is not None]
         return expected(statistic, laws, self._domains(statistic), level=self.level)
 

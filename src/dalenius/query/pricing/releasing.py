@@ -31,7 +31,7 @@ from dalenius.query.pricing.measurements import (
     Numbers,
     Program,
     Quantiles,
-    RobustQuantile,
+    Robust,
     TopKeys,
 )
 from dalenius.query.types import Domain
@@ -105,7 +105,7 @@ class _Taking:
         return [NoisyChoices([listed[place] for place in places])]
 
     @take.register
-    def _(self, part: RobustQuantile, step: Step) -> Sequence[Noisy]:
+    def _(self, part: Robust, step: Step) -> Sequence[Noisy]:
         return [NoisyChoices(list(self._measured(step, self._lists)))]
 
     @take.register

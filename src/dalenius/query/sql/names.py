@@ -42,7 +42,8 @@ AGGREGATES: Mapping[str, tuple[str, int, int | None]] = {
     "quantile": ("quantile", 2, 2), "quantile_cont": ("quantile", 2, 2), "quantile_disc": ("quantile", 2, 2),
     "percentile": ("quantile", 2, 2), "approx_quantile": ("quantile", 2, 2), "approx_percentile": ("quantile", 2, 2),
     "mode": ("mode", 1, 1), "histogram": ("histogram", 1, 1), "robust_median": ("robust_median", 1, 1),
-    "robust_quantile": ("robust_quantile", 2, 2),
+    "robust_quantile": ("robust_quantile", 2, 2), "robust_trimmed_mean": ("robust_trimmed_mean", 2, 2),
+    "robust_scale": ("robust_scale", 1, 1), "stable_mode": ("stable_mode", 1, 1),
 }  # fmt: skip
 """SQL name -> (aggregate, fewest arguments, most arguments)."""
 

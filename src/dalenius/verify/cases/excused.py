@@ -34,7 +34,7 @@ EXCUSED = {
     **dict.fromkeys(
         ("IterativeConstruction", "NetMechanism", "PerQuery", "ProjectedLaplace", "LaplaceEach", "QueryBoosting"),
         _WHOLE),
-    "GroupedQuantile": Excuse("a smooth quantile of each group", "tests/unit/mechanisms/robust/test_grouped.py"),
+    "GroupedStatistic": Excuse("a robust statistic of each group", "tests/unit/mechanisms/robust/test_grouped.py"),
     "ProposeTestRelease": Excuse(
         "a test and a listed mechanism after it", "tests/unit/mechanisms/robust/test_propose_test_release.py"),
     "RawDataProtocol": Excuse(

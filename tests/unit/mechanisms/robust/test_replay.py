@@ -40,9 +40,12 @@ MECHANISMS = [
     SmoothTrimmedMean(**GRID, noise=CAUCHY, neighbours=REPLACE),
     ProposedQuantile(**GRID, **TESTED, bound=3, neighbours=ADD),
     ProposedQuantile(**GRID, **TESTED, bound=3, neighbours=REPLACE),
+    SmoothTrimmedMean(**GRID, noise=CAUCHY, neighbours=ADD),
     InterquartileScale(**GRID, **TESTED, neighbours=REPLACE),
+    InterquartileScale(**GRID, **TESTED, neighbours=ADD),
     StableQuantile(**GRID, **TESTED, neighbours=ADD),
     StableMode(labels=tuple(range(50)), **TESTED, neighbours=ADD),
+    StableMode(**TESTED, neighbours=ADD),
 ]
 FIRST = [3, 3, 4, 9, 9, 9, 20, 48]
 SECOND = {ADD: [*FIRST, 50], REPLACE: [*FIRST[:-1], 0]}

@@ -13,7 +13,7 @@ import pytest
 from flint import arb
 
 from checks import ALARM, SeededEntropy, chi_square
-from dalenius.errors import NeighbourMismatch, UnusableValue
+from dalenius.errors import UnusableValue
 from dalenius.mechanisms.robust.profiles import Ordered
 from dalenius.mechanisms.robust.scale import (
     SYSTEMS,
@@ -26,7 +26,7 @@ from dalenius.mechanisms.robust.scale import (
 )
 from dalenius.mechanisms.robust.stability import FAR
 from dalenius.privacy.losses import ApproximateDP
-from dalenius.privacy.neighbours import AddRemove, Replace
+from dalenius.privacy.neighbours import Replace
 from dalenius.privacy.reals import ball, precise, upper
 from dalenius.verify.checked import finite
 
@@ -165,7 +165,5 @@ def test_the_noise_follows_its_law() -> None:
 
 
 def test_what_is_not_covered_is_refused() -> None:
-    with pytest.raises(NeighbourMismatch):
-        scale(neighbours=AddRemove("row"))
     with pytest.raises(UnusableValue):
         scale().release([1], SeededEntropy(0))

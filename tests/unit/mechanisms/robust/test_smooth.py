@@ -280,8 +280,8 @@ def test_the_bound_for_equal_pairs_is_the_maximum_over_all_k(largest: int) -> No
 
 
 def test_what_the_theorems_do_not_cover_is_refused() -> None:
-    with pytest.raises(NeighbourMismatch):
-        SmoothTrimmedMean(lower=0, upper=9, noise=NOISES[0], neighbours=ADD)
+    with pytest.raises(TheoremDoesNotApply, match="one value of each unit"):
+        SmoothTrimmedMean(lower=0, upper=9, noise=NOISES[0], neighbours=REPLACE, rows=2)
     with pytest.raises(NeighbourMismatch):
         SmoothEqualPairs(noise=NOISES[0], neighbours=REPLACE)
     with pytest.raises(TheoremDoesNotApply, match="one value of each unit"):

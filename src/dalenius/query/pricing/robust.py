@@ -1,0 +1,113 @@
+"""Which mechanism a robust statistic gets at a given price, and what can be said of its error before data is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from dalenius.accounting.amounts import DELTA_UNIT, Amount
+from dalenius.accounting.composition import repeated
+from dalenius.errors import QueryRefused
+from dalenius.mechanisms.robust.grouped import GroupedStatistic, RobustStatistic
+from dalenius.mechanisms.robust.order_statistics import FINENESS, SmoothQuantile, SmoothTrimmedMean
+from dalenius.mechanisms.robust.profiles import Ordered
+from dalenius.mechanisms.robust.scale import InterquartileScale
+from dalenius.mechanisms.robust.smooth import SmoothCauchy, smooth_bound
+from dalenius.mechanisms.robust.stable_answers import StableMode
+from dalenius.privacy.group import group_delta
+from dalenius.privacy.losses import ApproximateDP, PureDP
+from dalenius.privacy.neighbours import AddRemove, Neighbours
+from dalenius.query.estimates.expectations import ExpectedError, figure
+from dalenius.query.pricing.measurements import Robust
+from dalenius.query.pricing.offers import least_affordable, rounded_down
+from dalenius.query.types import Domain, Number, Ranged
+
+STABLE = ("robust_scale", "stable_mode")
+"""Statistics that are released where they are stable: the test of that fails with a small probability."""
+_MANY = 10_000  # evenly spread values from which on an error shrinks like 1 / n
+
+
+def robust_mechanism(part: Robust, neighbours: Neighbours, offers: Sequence[Amount]) -> GroupedStatistic:
+    """The statistic of each key, at the largest epsilon that every offer pays for."""
+    assert part.groups is not None
+    steps, groups = neighbours.add_remove_steps, part.groups
+    found = least_affordable(offers, lambda size: repeated(PureDP(steps * size), groups))
+    epsilon = rounded_down(found)
+    shared: dict[str, Any] = {"neighbours": AddRemove(neighbours.protects), "rows": part.rows}
+    if part.kind in STABLE:
+        shared |= {"epsilon": epsilon, "delta": _event(part, offers, epsilon, steps)}
+    return GroupedStatistic(statistic=_statistic(part, epsilon, shared), groups=groups, neighbours=neighbours)
+
+
+def _statistic(part: Robust, epsilon: Fraction, shared: dict[str, Any]) -> RobustStatistic:
+    if part.kind == "stable_mode":
+        return StableMode(**shared)
+    assert isinstance(part.domain, Ranged)
+    shared |= {"lower": part.domain.lower, "upper": part.domain.upper}
+    if part.kind == "robust_scale":
+        return InterquartileScale(**shared)
+    assert part.p is not None
+    noise = SmoothCauchy.calibrated(epsilon=epsilon)
+    if part.kind == "trimmed_mean":
+        return SmoothTrimmedMean(**shared, noise=noise, trim=part.p)
+    return SmoothQuantile(**shared, noise=noise, p=part.p)
+
+
+def _event(part: Robust, offers: Sequence[Amount], epsilon: Fraction, steps: int) -> Fraction:
+    """The delta of one step in one group: all groups of a unit together cost what is offered, in whole units each."""
+    assert part.groups is not None
+    units = min(offer.delta for offer in offers) // part.groups
+    if not units:
+        raise QueryRefused(
+            part.title,
+            rule="whether it is stable is tested with a small probability of failure, and this price has no delta",
+            instead="Ask for MODE, STDDEV or QUANTILE, or ask the owner for a budget with delta > 0, or offer a larger "
+            "epsilon.",
+        )
+    tiny = Fraction(1, 10**30)  # how much delta grows from one step to all steps does not depend on its size
+    growth = group_delta(ApproximateDP(epsilon, tiny), size=steps) / tiny
+    return Fraction(floor(units * DELTA_UNIT / growth * 10**30), 10**30)
+
+
+def robust_expectation(mechanism: GroupedStatistic, domain: Domain, level: Fraction) -> ExpectedError:
+    """What is known of the error before data is read; where noise fits the values, for values spread evenly."""
+    statistic, beta = mechanism.statistic, 1 - level
+    if isinstance(statistic, StableMode):
+        lead = statistic.lead(beta)
+        return _said(f"exact where it leads by {lead:,} rows or more; where it does not, perhaps NULL", level)
+    if isinstance(statistic, InterquartileScale):
+        factor, rows = 2 ** float(statistic.error(beta)), statistic.test.enough(beta) * statistic.rows + 1
+        size = f"right to within a factor of {figure(factor)}" if factor < 1000 else "known to no useful factor"
+        return _said(f"{size} where {rows:,} rows cannot halve or double it; where they can, perhaps NULL", level)
+    if not isinstance(domain, Number):
+        return _said("no figure", level)
+    worth = float(domain.step * statistic.noise.spread(beta))
+
+    def curve(size: int) -> float:
+        few = min(size, _MANY)
+        return min(worth * _bound(statistic, few) * few / size, float(domain.step * (domain.upper - domain.lower)))
+
+    return ExpectedError(
+        lambda: (
+            f"depends on the values: about ± {figure(curve(10**6) * 10**6)} / n where they are spread evenly, for "
+            "large n"
+        ),
+        level,
+        curve=curve,
+    )
+
+
+def _bound(statistic: SmoothQuantile | SmoothTrimmedMean, size: int) -> float:
+    """The smooth bound, in steps, for so many values that are spread evenly over the grid."""
+    width, parts = statistic.upper - statistic.lower, FINENESS if isinstance(statistic, SmoothTrimmedMean) else 1
+    even = np.array([statistic.lower + (2 * place + 1) * width // (2 * size) for place in range(size)], dtype=object)
+    profile = statistic.profile(Ordered.of(even, lower=statistic.lower, upper=statistic.upper))
+    return float(smooth_bound(profile, beta=statistic.noise.beta, most=width * parts)) / parts
+
+
+def _said(text: str, level: Fraction) -> ExpectedError:
+    return ExpectedError(text, level, fixed=float("nan"))
