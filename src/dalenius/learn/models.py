@@ -29,6 +29,7 @@ from dalenius.learn.encoding import Scale, norm_squared
 from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.rows import ONE, Entries, Integers, Rows, sealed, steps_of
 from dalenius.learn.tables import Encoder, Training, as_answer, carried, from_answer
+from dalenius.learn.watching import watched
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.numbers import Number, exact, shown
@@ -80,22 +81,23 @@ class PrivateModel(BaseEstimator, ABC):
         share: Number | None = None,
         key: str | None = None,
         fresh: bool = False,
-        progress: Tick | None = None,
+        progress: Tick | bool | None = None,
     ) -> Self:
         """Learn from rows, and lose no more than the budget.
 
         `X` and `y` are arrays, or `X` is rows of a private table and `y` the name of the column to learn. A fit on a
         private table is charged to its population: what `epsilon`, or that of `budget`, buys, or a `share` of what the
         population has; its delta is its own. `columns` are the features, all that have declared values if none are
-        named; `bins` says how finely numbers are read; `key` and `fresh` are as for questions. `progress` is told the
-        percent of the work that is done.
+        named; `bins` says how finely numbers are read; `key` and `fresh` are as for questions. `progress=True` shows
+        a bar in terminals and notebooks; a function is told the percent of the work that is done.
         """
-        if isinstance(X, Frame):
-            return self._bought(X, y, columns, bins or {}, share, key, fresh, progress)
-        budget, hidden = self._budget(), self._hidden()
-        with allowance_of(budget, hidden) as allowance:
-            self.guarantee_ = Guarantee(str(budget), str(hidden))
-            return self._fitted(X, y, Purse(allowance), fresh_entropy(), progress)
+        with watched(progress, type(self).__name__) as tick:
+            if isinstance(X, Frame):
+                return self._bought(X, y, columns, bins or {}, share, key, fresh, tick)
+            budget, hidden = self._budget(), self._hidden()
+            with allowance_of(budget, hidden) as allowance:
+                self.guarantee_ = Guarantee(str(budget), str(hidden))
+                return self._fitted(X, y, Purse(allowance), fresh_entropy(), tick)
 
     def _fitted(self, X: Any, y: Any, purse: Purse, entropy: Entropy, tick: Tick | None = None) -> Self:  # noqa: N803
         """Learn from arrays, at the expense of a purse."""
@@ -133,8 +135,6 @@ class PrivateModel(BaseEstimator, ABC):
         progress: Tick | None = None,
     ) -> tuple[Carrier, Training]:
         """The fit of rows of a private table; nothing is read or spent."""
-        if progress is not None and not callable(progress):
-            raise InvalidParameter("progress", progress, allowed="a function that takes the percent of the work done")
         carrier, target = self._carried(rows, y, columns, bins or {})
         self._require_uncontradicted(hidden_in(carrier.question), carrier.asked.delta)
         self.encoder_ = Encoder(carrier.axes[:-1] if target else carrier.axes)

@@ -14,6 +14,7 @@ from dalenius.audit.checks import registry
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.checks.registry import CHECKS, Listed
 from dalenius.cli.commands import checks
+from dalenius.curator.asking.progress import bar
 from dalenius.engines.conformance.checking import MOST, Report
 from dalenius.engines.duckdb.dialect import DuckDBDialect
 
@@ -57,7 +58,7 @@ def test_a_person_sees_a_bar() -> None:
 
 @pytest.mark.parametrize("percent", [0, 0.4, 50, 99.9, 100])
 def test_the_bar_has_one_length(percent: float) -> None:
-    assert len(checks._bar(percent).split()[0]) == len(checks._bar(0).split()[0])
+    assert len(bar(percent).split()[0]) == len(bar(0).split()[0])
 
 
 @pytest.mark.parametrize(

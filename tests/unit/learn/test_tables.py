@@ -161,7 +161,7 @@ def test_rows_of_a_table_are_never_shown_in_another_form(db: Database) -> None:
         with pytest.raises(InvalidParameter, match="arrays with"):
             call(db.table("visits"), columns=FEATURES)
     with pytest.raises(InvalidParameter, match="percent"):
-        model().fit(db.table("visits"), "city", columns=FEATURES, progress=True)  # type: ignore[arg-type]
+        model().fit(db.table("visits"), "city", columns=FEATURES, progress="yes")  # type: ignore[arg-type]
     assert db.spent()["patients"].share == 0
 
 

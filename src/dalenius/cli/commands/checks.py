@@ -15,6 +15,7 @@ from dalenius.cli.commands.ledgers import verify
 from dalenius.cli.exits import FINE, LEDGER, REFUSED
 from dalenius.cli.sessions import require_folder
 from dalenius.cli.terminal import Terminal
+from dalenius.curator.asking.progress import bar
 from dalenius.engines.addresses import is_address, public_address
 from dalenius.engines.conformance.checking import MOST, Report
 from dalenius.engines.conformance.checking import check as compared
@@ -22,7 +23,7 @@ from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.several import live_engine
 from dalenius.errors import DaleniusError, DataMismatch, InvalidParameter
 
-_ROWS, _PLANS, _BAR, _WIDEST, _SHOWN = 5_000, 200, 24, 60, 20
+_ROWS, _PLANS, _WIDEST, _SHOWN = 5_000, 200, 60, 20
 _HEADINGS = ("check", "what was tried", "tried", "found", "goal", "")
 
 
@@ -84,7 +85,7 @@ def _folder(listed: Sequence[Listed], chosen: argparse.Namespace, terminal: Term
 
 
 def _ticks(name: str, progress: Callable[[Any], None] | None) -> Tick:
-    return (lambda percent: None) if progress is None else lambda percent: progress(f"{name} {_bar(percent)}")
+    return (lambda percent: None) if progress is None else lambda percent: progress(f"{name} {bar(percent)}")
 
 
 def _outcome(listed: Listed, asked: Asked, chosen: argparse.Namespace) -> Outcome:
@@ -144,7 +145,7 @@ def _engine(chosen: argparse.Namespace, terminal: Terminal) -> int:
     plans = _PLANS if chosen.count is None else chosen.count
     failures: list[BaseException] = []
     with closing(_opened(chosen.folder, failures)) as engine, terminal.progress("checking") as progress:
-        tick = None if progress is None else lambda percent: progress(_bar(percent))
+        tick = None if progress is None else lambda percent: progress(bar(percent))
         try:
             report = compared(
                 engine, expressions=chosen.expressions, rows=_ROWS, plans=plans, seed=chosen.seed, tick=tick
@@ -173,11 +174,6 @@ def _opened(url: str | None, failures: list[BaseException]) -> Any:
     except Exception as error:
         failures.append(error)
     raise InvalidParameter("URL", address, allowed="the address of an engine that can be reached")
-
-
-def _bar(percent: float) -> str:
-    done = min(_BAR, int(_BAR * percent / 100))
-    return f"{'█' * done}{'▒' * (_BAR - done)} {percent:.0f} %"
 
 
 def _facts(report: Report) -> dict[str, Any]:
