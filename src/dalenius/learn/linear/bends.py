@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ class Bend:
     to 2^-20, and straight between them."""
 
     slope: Slope
+    two_sided = False
 
     @cached_property
     def values(self) -> Integers:
@@ -85,3 +87,40 @@ class Bend:
         rest = (knots - places) * wide
         inside = at_knots[places] - rest * (self.values[places] / tall - self.falls[places] / tall * rest / (2 * wide))
         return np.asarray(inside + np.maximum(-REACH - margins, 0) * float(self.steepest))
+
+
+@dataclass(frozen=True)
+class Huber:
+    """Half the square of a residual, the score less the target; where it is larger than `reach`, straight on.
+
+    As a loss of a margin, which is the residual here, its slope lies between -reach and reach: the residual cut off. It
+    is least squares for rows with residuals within reach, and others pull no harder than those at its end.
+    Reference: Huber 1964.
+    """
+
+    reach: int = 1
+    two_sided = True
+
+    @property
+    def steepest(self) -> Fraction:
+        """The largest slope in size."""
+        return Fraction(self.reach)
+
+    @property
+    def curvature(self) -> Fraction:
+        """The largest second derivative, where there is one."""
+        return Fraction(1)
+
+    def steps(self, margins: Integers) -> Integers:
+        """The slopes with the other sign, as those of a `Bend`, in steps of 2^-48, at margins in steps of 2^-50: too
+        large by less than one step, and never too small."""
+        within = np.clip(margins, -self.reach << MARGIN_BITS, self.reach << MARGIN_BITS)
+        return np.asarray(-(within >> (MARGIN_BITS - SLOPE_BITS)))
+
+    def nearly(self, margins: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Slopes with the other sign, and second derivatives, in floats: to look for a minimum with."""
+        return -np.clip(margins, -self.reach, self.reach), (np.abs(margins) < self.reach).astype(np.float64)
+
+
+Curve: TypeAlias = Bend | Huber
+"""A loss of a margin that is convex and smooth, and of which all is exact."""

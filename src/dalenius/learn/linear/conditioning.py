@@ -67,18 +67,18 @@ class Shape:
         """The squared norm of a typical row, centred and scaled, without the constant feature."""
         return max(float((self.scales**2 * np.maximum(self.variances, 0))[:-1].sum()), 1 / 256)
 
-    def centred(self, rows: Rows) -> Rows:
-        """The rows with features less their means, scaled, none much longer than those of a typical row.
+    def centred(self, rows: Rows, *, longest: float = TYPICAL) -> Rows:
+        """The rows with features less their means, scaled, none longer, squared, than so many typical rows.
 
         Guarantee: means, scales and length are public by now. Every row is moved, each feature scaled and cut to the
         grid's range and the row then shortened to the length, by itself; the constant feature is the same for all. So
         no row has a larger norm than stated, and a unit has as many rows as before.
         """
         middle, scales = (np.rint(each * ONE).astype(np.int64) for each in (self.means, self.scales))
-        longest = min(ceil(TYPICAL * self.typical * ONE**2), rows.norm_squared)
-        moved = once(lambda entries: _moved(entries, middle, scales, longest))
+        squared = min(ceil(longest * self.typical * ONE**2), rows.norm_squared)
+        moved = once(lambda entries: _moved(entries, middle, scales, squared))
         sealed = rows.entries.map(moved, sensitivity=rows.entries.sensitivity)
-        return Rows(sealed, rows.width, longest + int(scales[-1]) ** 2, rows.most)
+        return Rows(sealed, rows.width, squared + int(scales[-1]) ** 2, rows.most)
 
     def original(self, weights: Floats) -> Floats:
         """Weights for features as they are, from weights for features that are centred and scaled."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.learn.linear.bends import MARGIN_BITS, REACH, SLOPE_BITS, Bend
+from dalenius.learn.linear.bends import MARGIN_BITS, REACH, SLOPE_BITS, Curve
 from dalenius.learn.rows import ONE, Entries, Integers
 
 FINE_BITS = 48
@@ -67,12 +67,20 @@ class RowCounts(Mapping[tuple[bytes, int], int]):
 
 @dataclass(frozen=True)
 class Tilted:
-    """An objective: losses of the margins of one label against all others, a ridge, and a tilt."""
+    """An objective: losses of the margins of one label against all others, or of residuals where there is no label; a
+    ridge, a tilt, and penalties: by how much the ridge is larger along each weight, in steps of 2^-12, if at all."""
 
-    bend: Bend
-    label: int
+    bend: Curve
+    label: int | None
     ridge: Fraction
     tilt: Integers
+    penalties: tuple[int, ...] = ()
+
+    @property
+    def ridges(self) -> list[int]:
+        """The ridge along each weight, in steps of 2^-12."""
+        least = int(self.ridge * (1 << RIDGE_BITS))
+        return [least + more for more in self.penalties or (0,) * len(self.tilt)]
 
     def minimum(self, entries: Entries, *, norm_squared: int) -> Integers:
         """A point within 2^-22 of the minimum, in steps of 2^-48, where no row may be longer than the norm."""
@@ -84,15 +92,24 @@ class Tilted:
 
 @dataclass(frozen=True)
 class Facts:
-    """Rows with the sign of their label in their features, as floats that hold whole numbers of steps."""
+    """Rows with the sign of their label in their features, as floats that hold whole numbers of steps; and what is
+    taken from a score to get the margin: the target where there is no label, or else 0."""
 
     features: Floats
     counts: Integers
+    targets: Integers
 
     @classmethod
-    def of(cls, entries: Entries, label: int) -> Facts:
+    def of(cls, entries: Entries, label: int | None) -> Facts:
+        if label is None:
+            return cls(entries.features.astype(np.float64), entries.counts, np.clip(entries.target, -ONE, ONE))
         signs = np.where(entries.target == label, 1.0, -1.0)
-        return cls(np.asarray(entries.features * signs[:, None], dtype=np.float64), entries.counts)
+        features = np.asarray(entries.features * signs[:, None], dtype=np.float64)
+        return cls(features, entries.counts, np.zeros_like(entries.counts))
+
+    def some(self, one_in: int) -> Facts:
+        """One in so many of the rows, each counted as often."""
+        return Facts(self.features[::one_in], one_in * self.counts[::one_in], self.targets[::one_in])
 
     @cached_property
     def short(self) -> NDArray[np.float32]:
@@ -137,7 +154,7 @@ class Search:
         nowhere = np.zeros(self.facts.features.shape[1], dtype=np.int64)
         if len(self.facts.counts) < _SOME * _TRIES:
             return nowhere
-        some = Search(self.objective, Facts(self.facts.features[::_SOME], _SOME * self.facts.counts[::_SOME]))
+        some = Search(self.objective, self.facts.some(_SOME))
         place = some._at(nowhere)
         for _ in range(_SOME):
             place = some._next(place)
@@ -148,10 +165,14 @@ class Search:
 
     def _nearly(self, weights: Floats) -> tuple[Floats, Floats]:
         """The gradient, and the second derivatives of the rows' losses, in floats."""
-        slopes, curves = self.objective.bend.nearly(self.facts.features @ weights / ONE)
+        slopes, curves = self.objective.bend.nearly((self.facts.features @ weights - self.facts.targets) / ONE)
         pull = (slopes * self.facts.counts) @ self.facts.features / ONE
         tilt = self.objective.tilt / (1 << TILT_BITS)
-        return tilt + float(self.objective.ridge) * weights - pull, curves * self.facts.counts
+        return tilt + self._ridges * weights - pull, curves * self.facts.counts
+
+    @cached_property
+    def _ridges(self) -> Floats:
+        return np.array(self.objective.ridges) / (1 << RIDGE_BITS)
 
     def _next(self, place: _Place) -> _Place:
         """A step on, shortened until it does not overshoot."""
@@ -169,7 +190,7 @@ class Search:
         rows = self.facts.short[bent]  # half the bits suffice for a direction
         rows *= np.sqrt(place.curve[bent], dtype=np.float32)[:, None]
         hessian = (rows.T @ rows).astype(np.float64) / ONE**2
-        steep = hessian + float(self.objective.ridge) * np.eye(len(place.point))
+        steep = hessian + np.diag(self._ridges)
         return np.asarray(-np.linalg.solve(steep, place.slope), dtype=np.float64)
 
     def _moved(self, point: Integers, step: Floats) -> Integers:
@@ -186,10 +207,11 @@ class Search:
         """
         if int(np.abs(point).max(initial=0)) >= _HEAVIEST or self.objective.bend.curvature > 4:
             raise OverflowError("weights beyond the grid")
-        slopes = self.objective.bend.steps(_margins(self.facts.features, point)) * self.facts.counts
+        margins = _margins(self.facts.features, point) - self.facts.targets * ((1 << MARGIN_BITS) // ONE)
+        slopes = self.objective.bend.steps(margins) * self.facts.counts
         pull = _transposed(self.facts.features, slopes)
         tilt = self.objective.tilt.astype(object) << (_UNIT_BITS - TILT_BITS)
-        steep = int(self.objective.ridge * (1 << RIDGE_BITS)) << (_UNIT_BITS - RIDGE_BITS - FINE_BITS)
+        steep = np.array(self.objective.ridges, dtype=object) << (_UNIT_BITS - RIDGE_BITS - FINE_BITS)
         gradient = tilt + steep * point.astype(object) - pull
         length = isqrt(int((gradient * gradient).sum())) + 1
         cut = int(self.facts.counts.sum()) * (isqrt(self.facts.longest_squared) + 1) << (SLOPE_BITS - 47)
@@ -221,11 +243,11 @@ def _exact_product(features: Floats, weights: Integers, largest: int) -> Integer
 
 
 def _transposed(features: Floats, slopes: Integers) -> NDArray[Any]:
-    """A transposed matrix times a vector of whole numbers that are not negative, exactly, as Python's integers."""
-    total = np.zeros(features.shape[1], dtype=object)
+    """A transposed matrix times a vector of whole numbers, exactly, as Python's integers."""
+    total, sizes = np.zeros(features.shape[1], dtype=object), np.abs(slopes)
     piece = _EXACT // (ONE << _DIGIT_BITS)
-    for shift in range(0, int(slopes.max(initial=0)).bit_length(), _DIGIT_BITS):
-        digits = (slopes >> shift & ((1 << _DIGIT_BITS) - 1)).astype(np.float64)
+    for shift in range(0, int(sizes.max(initial=0)).bit_length(), _DIGIT_BITS):
+        digits = np.copysign(sizes >> shift & ((1 << _DIGIT_BITS) - 1), slopes)
         for start in range(0, len(slopes), piece):
             part = slice(start, start + piece)
             total += (digits[part] @ features[part]).astype(np.int64).astype(object) << shift

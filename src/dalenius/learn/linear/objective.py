@@ -2,13 +2,16 @@
 
 Guarantee, about the minimum itself: let every row have a Euclidean norm of at most C and a loss whose slope lies
 between -L and 0 and grows at a rate of at most c, and let two databases differ in rows of one unit, r of them at most
-on either side. J(w) = (sum of losses) + ridge/2 |w|^2 + b . w has one minimum w*, and
+on either side. J(w) = (sum of losses) + ridge/2 |w|^2 + b . w has one minimum w*, and so it has with a public penalty,
+convex and quadratic, on top. Then
   - if b has a density proportional to exp(-|b| / s), w* is (k L C / s + r ln(1 + c C^2 / ridge))-DP, where k counts the
     rows that differ (r if units come and go, 2 r if they change);
   - if b is normal with variance v, the Rényi divergence of order a is at most r ln(1 + c C^2 / ridge) and the lesser of
     ln(1 + the sum over 1 <= j <= k of (k choose j) (M(j t) - 1)) / (a - 1), where t = L C / sqrt(v) and M(t) is the
     mean of the larger of 1 and exp((a - 1) (t N + t^2 / 2)) for a standard normal N, and
     k^2 t^2 / 2 + ln(1/2 + exp(s^2 / 2) P[N <= s]) / (a - 1), where s = (a - 1) k t.
+Where the slope of a row's loss lies between -L and L, as for residuals, the first holds as it is, and of the second
+r ln(1 + c C^2 / ridge) + k^2 t^2 / 2 + ln(2 exp(s^2 / 2) P[N <= s]) / (a - 1).
 Proof: b = -gradient(w*), so w* tells b. The map from w to b is one to one and Lipschitz, and so is its inverse, for
 slopes are continuous and rise at most at the rate c, and the ridge is positive; so it is differentiable but for a set
 of measure 0, and w* has the density p(b(w)) det H(w), H >= ridge times the identity. Rows that are added raise the
@@ -21,7 +24,9 @@ above 1. A corner with j numbers L has |u| <= j L C, and t = |u| / sqrt(v) gives
 is a martingale in t^2, and the larger of 1 and a negative power of it is convex in it. That is close for few rows. For
 many, 2 b . u is at most twice the sum over the k vectors of what is positive of L b . x, and |u|^2 at most k^2 L^2 C^2;
 by Hölder's inequality the mean of a product of k exponentials is at most that of the k-th power of the largest, and the
-mean of exp(s max(0, N)) is 1/2 + exp(s^2 / 2) P[N <= s], which grows with s.
+mean of exp(s max(0, N)) is 1/2 + exp(s^2 / 2) P[N <= s], which grows with s. With slopes of both signs the k numbers
+are from -L to L, 2 b . u is at most twice the sum of L |b . x|, and the mean of exp(s |N|) is 2 exp(s^2 / 2) P[N <= s].
+A public penalty adds the same to both gradients, and to both second derivatives something that is not negative.
 
 What is released is a point within r of w*, certified, with noise on a grid for points that are 2 r apart: given w*,
 what comes out on neighbours differs by no more than that noise hides. So solvers need not be trusted, nor be exact.
@@ -32,6 +37,7 @@ Textbook: S14.7.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -40,7 +46,7 @@ from math import ceil, comb, isqrt
 from flint import arb
 
 from dalenius.errors import InvalidParameter
-from dalenius.learn.linear.bends import Bend
+from dalenius.learn.linear.bends import Curve
 from dalenius.learn.linear.minimum import FINE_BITS, NEAR_BITS, RIDGE_BITS, TILT_BITS, RowCounts, Tilted
 from dalenius.learn.linear.vectors import normal_vector, spherical_vector
 from dalenius.learn.rows import ONE, Integers, Rows
@@ -63,19 +69,22 @@ TURNING = Fraction(1, 3)
 ROUNDING = Fraction(1, 100)
 """The share of a price that hides how the minimum was found."""
 _FEW = 16  # rows that differ; the corners of more are too many to be worth it
+_FIRMEST = 2.0**22  # times the ridge: what a larger penalty leaves of a weight cannot be told from 0, nor certified
 _LARGEST = 2**12  # weights stay well below what can be certified, however the tilt falls
 
 
 @dataclass(frozen=True, slots=True)
 class TiltedNormal(Loss):
     """The minimum with a normal tilt: `rho` is L^2 C^2 / 2v for one row, `differing` the number of rows that differ,
-    `bend` the ratio c C^2 / ridge and `rows` how many a unit has; `rounding` is the rho of the noise on the grid."""
+    `bend` the ratio c C^2 / ridge and `rows` how many a unit has; `rounding` is the rho of the noise on the grid, and
+    `two_sided` says that slopes have both signs."""
 
     rho: Fraction
     differing: int
     bend: Fraction
     rows: int
     rounding: Fraction
+    two_sided: bool = False
 
     @property
     def delta(self) -> Fraction:
@@ -85,7 +94,8 @@ class TiltedNormal(Loss):
         order = valid_order(alpha)
         with precise():
             turned = self.rows * ball(1 + self.bend).log()
-            tilted = [self._together(order), *([self._by_corners(order)] if self.differing <= _FEW else [])]
+            corners = self.differing <= _FEW and not self.two_sided
+            tilted = [self._together(order), *([self._by_corners(order)] if corners else [])]
             return min(upper(turned + each) for each in tilted) + order * self.rounding
 
     def _by_corners(self, order: Fraction) -> arb:
@@ -100,7 +110,8 @@ class TiltedNormal(Loss):
         """The bound that is close for many rows."""
         far = ball(2 * self.rho).sqrt() * self.differing
         steep = far * ball(order - 1)
-        moment = ball(Fraction(1, 2)) + (steep * steep / 2).exp() * _below(steep)
+        above = (steep * steep / 2).exp() * _below(steep)
+        moment = 2 * above if self.two_sided else ball(Fraction(1, 2)) + above
         return far * far / 2 + moment.log() / ball(order - 1)
 
     def __str__(self) -> str:
@@ -122,21 +133,23 @@ def _below(x: arb) -> arb:
 class TiltedMinimum:
     """Release a point next to the minimum of a randomly tilted objective, in steps of 2^-30.
 
-    `width` is the number of weights and `norm_squared` the largest squared norm of a row, in steps of the rows' grid.
-    `spread` is the scale of a spherical tilt where `noise` is that of Laplace, and the variance of a normal tilt where
-    it is Gaussian; `noise` hides how the point was found.
+    `label` is the one against all others, or None where targets are numbers; `penalties` raise the ridge along each
+    weight. `width` is the number of weights and `norm_squared` the largest squared norm of a row, in steps of the rows'
+    grid. `spread` is the scale of a spherical tilt where `noise` is that of Laplace, and the variance of a normal tilt
+    where it is Gaussian; `noise` hides how the point was found.
     Guarantee, proof and references: at the head of this file. The sensitivity is that of the rows, the number of them
     that differ.
     """
 
-    bend: Bend
-    label: int
+    bend: Curve
+    label: int | None
     ridge: Fraction
     spread: Fraction
     noise: Noise
     width: int
     norm_squared: int
     neighbours: Neighbours = field(default_factory=partial(stated, None))
+    penalties: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         positive(spread=self.spread)
@@ -160,7 +173,8 @@ class TiltedMinimum:
                     differing * ball(self.row_squared).sqrt() / ball(self.spread) + rows * ball(1 + turn).log()
                 )
             return PureDP(tilt + rounding.epsilon)
-        return TiltedNormal(self.row_squared / (2 * self.spread), differing, turn, rows, rounding.rho)
+        rho = self.row_squared / (2 * self.spread)
+        return TiltedNormal(rho, differing, turn, rows, rounding.rho, self.bend.two_sided)
 
     def release(self, value: RowCounts, entropy: Entropy) -> Integers:
         """Weights in steps of 2^-30."""
@@ -169,7 +183,8 @@ class TiltedMinimum:
             tilt = spherical_vector(self.spread * unit, self.width, entropy)
         else:
             tilt = normal_vector(self.spread * unit**2, self.width, entropy)
-        point = Tilted(self.bend, self.label, self.ridge, tilt).minimum(value.entries, norm_squared=self.norm_squared)
+        tilted = Tilted(self.bend, self.label, self.ridge, tilt, self.penalties)
+        point = tilted.minimum(value.entries, norm_squared=self.norm_squared)
         return self.noise.release(on_grid(point), entropy)
 
 
@@ -179,10 +194,18 @@ def counted(rows: Rows) -> Exact[RowCounts]:
 
 
 def calibrated(
-    rows: Rows, bend: Bend, label: int, *, price: Fraction, order: Fraction | None, count: float = 0
+    rows: Rows,
+    bend: Curve,
+    label: int | None,
+    *,
+    price: Fraction,
+    order: Fraction | None,
+    count: float = 0,
+    penalties: Sequence[float] = (),
 ) -> TiltedMinimum:
     """The least tilt for a price: of epsilon, or of the divergence of an order. The ridge costs a share of the price,
-    `TURNING`, and is as small as that allows; `count` is public, about the number of rows."""
+    `TURNING`, and is as small as that allows; `count` is public, about the number of rows. `penalties` are wanted on
+    top of the ridge, one for each weight."""
     noise = _hiding(rows, price * ROUNDING, order)
     change = counted(rows).sensitivity
     differing = int(change.need("l1", mechanism="objective perturbation"))
@@ -195,8 +218,10 @@ def calibrated(
         _steadying(near, rows.width, pure=order is None),
     )
 
+    more = tuple(int(min(penalty, float(ridge) * _FIRMEST) * (1 << RIDGE_BITS)) for penalty in penalties)
+
     def made(spread: Fraction) -> TiltedMinimum:
-        return TiltedMinimum(bend, label, ridge, spread, noise, rows.width, rows.norm_squared, rows.neighbours)
+        return TiltedMinimum(bend, label, ridge, spread, noise, rows.width, rows.norm_squared, rows.neighbours, more)
 
     def affordable(spread: Fraction) -> bool:
         if spread <= 0:
@@ -213,12 +238,12 @@ def _hiding(rows: Rows, price: Fraction, order: Fraction | None) -> Noise:
     return DiscreteGaussian.calibrated(sensitivity=apart(rows.width), rho=price / order, neighbours=rows.neighbours)
 
 
-def turned(bend: Bend, norm_squared: int, ridge: Fraction) -> Fraction:
+def turned(bend: Curve, norm_squared: int, ridge: Fraction) -> Fraction:
     """The ratio c C^2 / ridge: by how much one row can stretch the volume that tilts take."""
     return bend.curvature * Fraction(norm_squared, ONE**2) / ridge
 
 
-def least_ridge(bend: Bend, norm_squared: int, *, price: Fraction) -> Fraction:
+def least_ridge(bend: Curve, norm_squared: int, *, price: Fraction) -> Fraction:
     """The least ridge, a multiple of 2^-12, with ln(1 + c C^2 / ridge) <= price."""
     with precise():
         needed = upper(1 / (ball(positive(price=price)).exp() - 1)) * turned(bend, norm_squared, Fraction(1))

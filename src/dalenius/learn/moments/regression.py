@@ -14,6 +14,7 @@ from dalenius.errors import InvalidParameter
 from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.exact_sums import product
 from dalenius.learn.models import Learnt, Tick
+from dalenius.learn.moments.adassp import adassp_weights
 from dalenius.learn.moments.residuals import Unexplained, unexplained
 from dalenius.learn.moments.solving import Equations
 from dalenius.learn.moments.sums import (
@@ -29,6 +30,7 @@ from dalenius.learn.moments.sums import (
     targets,
 )
 from dalenius.learn.moments.targets import PrivateRegressor
+from dalenius.learn.moments.tilted import tilted_weights
 from dalenius.learn.rows import ONE, Entries, Integers, Summable
 from dalenius.learn.slopes import HEAVIEST, WEIGHT, on_grid
 from dalenius.mechanisms.purse import Purse
@@ -42,6 +44,7 @@ _SHARES = {
     "crossed": Fraction(20, 100),
     "targets": Fraction(5, 100),
 }
+METHODS = ("sums", "objective", "adassp")
 _EQUATIONS: tuple[Sum, ...] = (Sums(), Products(), Crossed(), Targets())
 
 
@@ -63,6 +66,9 @@ _LAPLACE = Plan(Fraction(1, 2), rounds=2, length=0.7, kept=1)
 class SumsRegression(PrivateRegressor):
     """Least squares: the sum of (score - target)^2 over rows, with a penalty for the weights where one is wanted.
 
+    `method` says how weights are learnt: `"sums"` as below; `"objective"`, by the minimum of a randomly tilted
+    objective, see `tilted_weights`; or `"adassp"`, as in the paper, for comparison, see `adassp_weights`.
+
     Sums of products of features are released with noise, and a first guess of the weights is made from them. Then, a
     few times, the sum of features times what the score leaves unexplained is released, and the weights are corrected by
     it through the inverse of the noisy matrix. A guess far off is mended so, because noise in the matrix only counts
@@ -74,14 +80,31 @@ class SumsRegression(PrivateRegressor):
     Textbook: S14.9, with the sum of squares that it means.
     """
 
+    method: str
+
+    def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
+        if self.method not in METHODS:
+            raise InvalidParameter("method", self.method, allowed="'sums', 'objective' or 'adassp'")
+        if self.method == "adassp" and pure:
+            raise InvalidParameter("method", self.method, allowed="'sums' or 'objective' where there is no delta")
+
     def _penalties(self) -> NDArray[np.float64]:
         """What is added to the diagonal, for features as they are scaled."""
         return np.zeros(self.n_features_in_)
 
-    def _sums(self, columns: Columns) -> Sequence[Sum]:
+    def _sums(self, columns: Columns) -> Sequence[Sum] | None:
+        if self.method != "sums":
+            return None
         return [*_EQUATIONS, Unexplained.of(np.full(columns.width + 1, np.inf))]
 
-    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _learn(self, rows: Any, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+        if self.method == "sums":
+            return {"weights": self._corrected(rows, purse, entropy, tick)}
+        by = tilted_weights if self.method == "objective" else adassp_weights
+        return {"weights": by(rows, self._penalties(), purse, entropy)}
+
+    def _corrected(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> NDArray[np.float64]:
+        """Weights by noisy sums, corrected a few times."""
         plan = _LAPLACE if purse.pure else _GAUSSIAN
         equations = self._measured(rows, purse, plan.equations, entropy)
         inverse, weights = equations.inverse(), equations.guess()
@@ -93,7 +116,7 @@ class SumsRegression(PrivateRegressor):
             total += weights if turn >= plan.rounds - plan.kept else 0.0
             if tick:
                 tick(100 * (turn + 1) / plan.rounds)
-        return {"weights": total / plan.kept}
+        return total / plan.kept
 
     def _measured(self, rows: Summable, purse: Purse, whole: Fraction, entropy: Entropy) -> Equations:
         rows.ready(*_EQUATIONS)
@@ -137,9 +160,11 @@ class LinearRegression(SumsRegression):
         target_bounds: Any = None,
         norm: Any = None,
         neighbours: str = "add_remove",
+        method: str = "sums",
     ) -> None:
         self.epsilon, self.delta, self.budget = epsilon, delta, budget
         self.bounds, self.target_bounds, self.norm, self.neighbours = bounds, target_bounds, norm, neighbours
+        self.method = method
 
 
 class Ridge(SumsRegression):
@@ -156,12 +181,15 @@ class Ridge(SumsRegression):
         target_bounds: Any = None,
         norm: Any = None,
         neighbours: str = "add_remove",
+        method: str = "sums",
     ) -> None:
         self.alpha = alpha
         self.epsilon, self.delta, self.budget = epsilon, delta, budget
         self.bounds, self.target_bounds, self.norm, self.neighbours = bounds, target_bounds, norm, neighbours
+        self.method = method
 
     def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
+        super()._require(pure=pure, most=most, neighbours=neighbours)
         if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float) or not 0 <= self.alpha < np.inf:
             raise InvalidParameter("alpha", self.alpha, allowed="a number of 0 or more")
 
