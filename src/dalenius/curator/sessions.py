@@ -77,6 +77,30 @@ class Session:
         wanted = higher("release.online.counts", "Online")(**terms)
         return wanted.open(self._asker, frame, epsilon=epsilon, share=share, key=key, fresh=fresh)
 
+    def subsample(
+        self,
+        table: Frame | str,
+        function: Any,
+        *,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        key: str | None = None,
+        fresh: bool = False,
+        **terms: Any,
+    ) -> Answer:
+        """Any function's result on rows of a private table: it runs on blocks of units, in a sandbox, and a private
+        aggregate of what it gives is charged, released and stored.
+
+        `function` takes a list of rows, each a tuple of the values of `columns`, and is a function that somebody has
+        read, or a `Program` for code that nobody has. Terms: `columns`; `output`, a `Range` of numbers, a `Choice` of
+        options or a `Subset` of them; `blocks` (16); `seconds` (1) and `megabytes` (512) of each block; `exact` for a
+        choice that comes exactly or not at all. See `release.blockwise`.
+        """
+        frame = self.table(table) if isinstance(table, str) else table
+        wanted = higher("release.blockwise", "Subsample")(function, **terms)
+        found: Answer = wanted.run(frame, epsilon=epsilon, share=share, key=key, fresh=fresh)
+        return found
+
     def tables(self) -> dict[str, str]:
         """The tables that may be asked about, and whom each protects; of others, why they cannot be asked for now."""
         self._asker.refresh()

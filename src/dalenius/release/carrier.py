@@ -140,6 +140,14 @@ def _carried(rows: Frame, columns: Sequence[str | Formula]) -> Asked:
     return _asked(rows.agg(**{f"c{place}": count_distinct(column) for place, column in enumerate(columns)}))
 
 
+def asked_for(rows: Frame, columns: Sequence[str]) -> tuple[Asked, tuple[Domain, ...]]:
+    """A question whose relation has these columns as they are, whatever values they may have, and their domains."""
+    if not isinstance(rows, Frame):
+        raise InvalidParameter("rows", type(rows), allowed='rows of a private table: session.table("visits")')
+    asked = _carried(rows, columns)
+    return asked, tuple(_domains(asked.question))
+
+
 def _asked(frame: Frame) -> Asked:
     asked = frame.asked()
     if not isinstance(asked, Asked):

@@ -22,6 +22,7 @@ from dalenius.mechanisms.key_selection import KeyCounts
 from dalenius.mechanisms.quantiles import PrivateQuantiles, ValueCounts
 from dalenius.mechanisms.randomized_response import Response
 from dalenius.mechanisms.robust.grouped import GroupedStatistic
+from dalenius.mechanisms.robust.subsample import BlockRows
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.sensitivity import Sensitivity
 
@@ -128,6 +129,15 @@ def _(first: KeyCounts, second: Any) -> Change | None:
 @difference.register
 def _(first: ValueCounts, second: Any) -> Change | None:
     return _by_key(_weights(first), _weights(second)) if isinstance(second, ValueCounts) else None
+
+
+@difference.register
+def _(first: BlockRows, second: Any) -> Change | None:
+    """A block is a coordinate, and another block counts as one, whatever changed in it."""
+    if not isinstance(second, BlockRows) or len(first.blocks) != len(second.blocks):
+        return None
+    pairs = zip(first.blocks, second.blocks, strict=True)
+    return {place: Fraction(1) for place, (one, other) in enumerate(pairs) if one != other}
 
 
 @difference.register

@@ -132,6 +132,11 @@ class Asked:
         return Cost(price.loss, price.charge, shares, left, epsilons, warning(people, epsilons), blocks, now)
 
     @property
+    def most_seconds(self) -> float:
+        """How long one question may take."""
+        return self._asker.curator.door.seconds
+
+    @property
     def delta(self) -> Fraction:
         """The largest delta of the populations that it is about."""
         return max(each.budget.delta for each in self._people().values())

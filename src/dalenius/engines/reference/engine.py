@@ -17,13 +17,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dalenius.engines.engine import AS_DECLARED, Reading
-from dalenius.engines.hashing import kept
+from dalenius.engines.hashing import kept, number
 from dalenius.engines.reference.canonical import RawRows, import_rows
 from dalenius.engines.reference.relations import Owner, Row, Stored, in_order, rows_of, scaled_sum
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.cells import Cells
-from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, Values
+from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, UnitBlocks, Values
 from dalenius.query.plan.relations import Bound
 from dalenius.query.tables import Table
 from dalenius.query.types import Bool, Code, Domain, Ranged
@@ -131,6 +131,16 @@ def _(step: DistinctValues, stored: Stored) -> Result:
     return found
 
 
+@result.register
+def _(step: UnitBlocks, stored: Stored) -> Result:
+    found: Result = {}
+    for owner, groups in _by_owner(step.child, stored).items():
+        assert owner is not None
+        for key, rows in groups.items():
+            found.setdefault((*key, number(owner[1]) % step.blocks), [0])[0] += len(rows)
+    return found
+
+
 def bounded(bound: Bound, stored: Stored) -> Iterable[tuple[Owner, Key, list[Row]]]:
     """The rows of each unit and key, of those keys of the unit that are kept."""
     for owner, groups in _by_owner(bound, stored).items():
@@ -180,7 +190,8 @@ def as_cells(step: Pass, totals: Result) -> Cells:
     """Keys and integers column by column, sorted by key with NULL first."""
     keys = sorted(totals, key=lambda key: [(code is not None, in_order(code or 0)) for code in key])
     names = (*step.child.keys, *([step.column] if isinstance(step, Values) else []))
-    columns = [_array(step.child.schema[name], [key[place] for key in keys]) for place, name in enumerate(names)]
+    domains = [*(step.child.schema[name] for name in names), *([step.block] if isinstance(step, UnitBlocks) else [])]
+    columns = [_array(domain, [key[place] for key in keys]) for place, domain in enumerate(domains)]
     width = len(step.totals) if isinstance(step, Aggregate) else 1
     return Cells(tuple(columns), tuple(_numbers([totals[key][place] for key in keys]) for place in range(width)))
 

@@ -15,7 +15,7 @@ from dalenius.engines.sql.dialect import Dialect, Rows
 from dalenius.engines.sql.hashes import folded, folded_identity, folded_unit, group_hash, key_number, mixed
 from dalenius.engines.sql.relations import at_most, require_sum, rows, scaled, unit_id
 from dalenius.query.plan.figures import combinations, least_known
-from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, Values
+from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, UnitBlocks, Values
 from dalenius.query.plan.relations import Bound, Clamp, Few, Filter, Group, Project, Relation, Scan, UnitFilter
 from dalenius.query.types import Bool, Domain, Ranged, Text
 
@@ -119,6 +119,17 @@ def _(step: DistinctValues, d: Dialect) -> str:
     _keep(d, steps, bound, pair, [d.owner, *(each.column for each in pair)], rank="row_number()")
     steps.add("different", f"DISTINCT {_list([each.column for each in pair])}")
     return _grouped(d, steps, keys, ["count(*)"])
+
+
+@spelled.register
+def _(step: UnitBlocks, d: Dialect) -> str:
+    bound, source = step.child, rows(step.child.child, d)
+    keys = [part(d, bound, source, name) for name in bound.keys]
+    steps = Steps(d, source.sql)
+    number = folded_unit(d, unit_id(d, bound.child), d.unit_size(bound.child))
+    steps.add("numbered", f"*, {number} AS unit_number", d.fence)
+    steps.add("placed", f"*, ({mixed('unit_number')}) % {step.blocks} AS block")
+    return _grouped(d, steps, [*keys, Part("block", step.block, "block")], ["count(*)"])
 
 
 # ---- bounding

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dalenius.query.cells import Cells
-from dalenius.query.plan.passes import Pass, Values
+from dalenius.query.plan.passes import Pass, UnitBlocks, Values
 
 
 def cells(step: Pass, table: pa.Table) -> Cells:
     """The keys as Arrow arrays of codes, and the totals as arrays of integers; nothing is rounded."""
-    count = len(step.child.keys) + isinstance(step, Values)
+    count = len(step.child.keys) + isinstance(step, Values | UnitBlocks)
     columns = [column.combine_chunks() for column in table.columns]
     return Cells(tuple(map(_key, columns[:count])), tuple(map(integers, columns[count:])))
 

@@ -6,15 +6,69 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dalenius.accounting.composition import compose, parts, repeated
+from dalenius.errors import UnusableValue
 from dalenius.mechanisms.robust.aggregates import Aggregate
 from dalenius.mechanisms.robust.sandbox import Function, Sandbox
 from dalenius.mechanisms.robust.stability import one_step
+from dalenius.privacy.group import group_privacy
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours, Replace, stated
 from dalenius.privacy.numbers import of_kind, whole
 from dalenius.privacy.sensitivity import SensitivityLike
 from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.exact import uniform_below
+
+
+@dataclass(frozen=True)
+class BlockRows:
+    """The rows of blocks of units: all rows of a unit are in one block, which depends on that unit alone."""
+
+    blocks: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregatedBlocks:
+    """Run a function in a sandbox on each of `blocks` given blocks of units, and aggregate privately.
+
+    Guarantee: what the aggregate states for one output that becomes another one, if all rows of a unit are in one block
+    that depends on that unit alone, be they one or ten thousand. Where a unit is replaced by another one, which may be
+    in another block, the loss towards a group of two.
+    Proof: one unit more or less changes one block, so at most one output, to another one in the public range. One that
+    is replaced leaves a block and enters one.
+    Reference: Nissim, Raskhodnikova & Smith 2007, Section 4; Mohan et al. 2012 (GUPT); Dwork & Roth 2014, Section 7.1.
+    Textbook: S11.2, S11.3.
+    """
+
+    function: Function
+    blocks: int
+    aggregate: Aggregate
+    sandbox: Sandbox
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "blocks", whole(2, blocks=self.blocks))
+        of_kind(Sandbox, sandbox=self.sandbox)
+        stated(self.neighbours)
+
+    def loss(self, *, sensitivity: SensitivityLike) -> Loss:
+        """The sensitivity is the number of blocks that change. Where blocks cannot be confined this is refused."""
+        steps = self.neighbours.add_remove_steps
+        one_step(sensitivity, mechanism="a function on given blocks", most=steps)
+        self.sandbox.require(self.function)
+        return compose([repeated(group_privacy(loss, size=steps), count) for loss, count in parts(self.aggregate.loss)])
+
+    def release(self, rows: BlockRows, entropy: Entropy) -> Any:
+        """The private aggregate. It takes `seconds` of time, whatever the data are."""
+        if len(rows.blocks) != self.blocks:
+            raise UnusableValue("blocks", "another number", allowed=f"{self.blocks}, as stated")
+        outputs = self.sandbox.outputs(self.function, map(list, rows.blocks), self.aggregate.output)
+        return self.aggregate.release(outputs, entropy)
+
+    @property
+    def seconds(self) -> float:
+        """How long the function runs in all, on any data."""
+        return self.sandbox.total(self.blocks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

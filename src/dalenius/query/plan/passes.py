@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dalenius.query.plan.relations import Bound
+from dalenius.query.types import Number
 
 
 @dataclass(frozen=True)
@@ -57,5 +58,23 @@ class DistinctValues:
     column: str
 
 
-Pass: TypeAlias = Aggregate | Values | DistinctValues
+@dataclass(frozen=True)
+class UnitBlocks:
+    """The rows of each of `blocks` blocks of units: how often each combination of keys occurs in it.
+
+    A unit is in the block number(unit) % blocks, by the public hash: all of its rows are in one block, however many
+    they are, and which one depends on that unit alone. Nothing is bounded. The result has the key columns, the column
+    `block` and the integer column t0.
+    """
+
+    child: Bound
+    blocks: int
+
+    @property
+    def block(self) -> Number:
+        """What the column `block` holds."""
+        return Number(False, 0, self.blocks - 1)
+
+
+Pass: TypeAlias = Aggregate | Values | DistinctValues | UnitBlocks
 """What an engine runs: one pass over the data, giving an Arrow table of keys and integers."""

@@ -30,7 +30,7 @@ EXCUSED = {
     "DistanceToInstability": _STABLE,
     **dict.fromkeys(
         ("MedianOfBlocks", "SmoothMedianOfBlocks", "TrimmedMeanOfBlocks", "WinsorizedMeanOfBlocks", "VoteOfBlocks",
-         "StableVoteOfBlocks", "FeaturesOfBlocks", "SubsampleAggregate"), _BLOCKS),
+         "StableVoteOfBlocks", "FeaturesOfBlocks", "SubsampleAggregate", "AggregatedBlocks"), _BLOCKS),
     **dict.fromkeys(
         ("IterativeConstruction", "NetMechanism", "PerQuery", "ProjectedLaplace", "LaplaceEach", "QueryBoosting"),
         _WHOLE),
