@@ -68,6 +68,12 @@ class RemoteAnalyst:
             "session", "with a server", allowed="one of a database that is open in this process, for online sessions"
         )
 
+    def subsample(self, table: Frame | str, function: Any, **terms: Any) -> Any:
+        """Refuse: a server runs no code that somebody sends."""
+        raise InvalidParameter(
+            "session", "with a server", allowed="one of a database that is open in this process, for functions on blocks"
+        )
+
     def _asked(self, query: Query, most: Most | None = None) -> RemoteAsked:
         text = sql_text(query)
         return self._checked(text, most, text)
