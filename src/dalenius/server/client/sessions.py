@@ -71,7 +71,7 @@ class RemoteAnalyst:
     def subsample(self, table: Frame | str, function: Any, **terms: Any) -> Any:
         """Refuse: a server runs no code that somebody sends."""
         raise InvalidParameter(
-            "session", "with a server", allowed="one of a database that is open in this process, for functions on blocks"
+            "session", "with a server", allowed="one of a database that is open in this process, for functions"
         )
 
     def _asked(self, query: Query, most: Most | None = None) -> RemoteAsked:
