@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dalenius.learn.moments.regression import Ridge as Ridge
     from dalenius.learn.saving import load as load
     from dalenius.learn.selection import PrivateGridSearch as PrivateGridSearch
+    from dalenius.learn.totals import total as total
     from dalenius.learn.trees.ensembles import GradientBoostingClassifier as GradientBoostingClassifier
     from dalenius.learn.trees.ensembles import GradientBoostingRegressor as GradientBoostingRegressor
 
@@ -53,6 +54,7 @@ _load, __dir__ = names(
         "learning_curve": "curves",
         "load": "saving",
         "theory": "theory",
+        "total": "totals",
     },
 )
 

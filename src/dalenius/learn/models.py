@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -23,13 +24,14 @@ from dalenius.curator.asking.asking import Cost
 from dalenius.curator.asking.prices import Offer
 from dalenius.errors import InvalidParameter
 from dalenius.lazy import higher
-from dalenius.learn.budgets import Guarantee, allowance_of, budget_of, hidden_in, relation
+from dalenius.learn.budgets import Guarantee, allowance_of, budget_of, hidden_in, rectangle_of, relation
 from dalenius.learn.cards import ModelCard, card
 from dalenius.learn.encoding import Scale, norm_squared
 from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.rows import ONE, Entries, Integers, Rows, sealed, steps_of
 from dalenius.learn.tables import Encoder, Training, as_answer, carried, from_answer
 from dalenius.learn.watching import watched
+from dalenius.learn.yardsticks import yardstick
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.numbers import Number, exact, shown
@@ -96,7 +98,7 @@ class PrivateModel(BaseEstimator, ABC):
                 return self._bought(X, y, columns, bins or {}, share, key, fresh, tick)
             budget, hidden = self._budget(), self._hidden()
             with allowance_of(budget, hidden) as allowance:
-                self.guarantee_ = Guarantee(str(budget), str(hidden))
+                self.guarantee_ = Guarantee.of_budget(budget, hidden)
                 return self._fitted(X, y, Purse(allowance), fresh_entropy(), tick)
 
     def _fitted(self, X: Any, y: Any, purse: Purse, entropy: Entropy, tick: Tick | None = None) -> Self:  # noqa: N803
@@ -210,16 +212,38 @@ class PrivateModel(BaseEstimator, ABC):
     def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
         """Refuse settings with which nothing can be learnt, by public facts alone, before anything is charged."""
 
-    def cost(self, X: Frame | None = None, y: str | None = None, **how: Any) -> Cost | Guarantee:  # noqa: N803
+    def cost(
+        self,
+        X: Frame | None = None,  # noqa: N803
+        y: str | None = None,
+        *,
+        n: int | None = None,
+        **how: Any,
+    ) -> Cost | Guarantee:
         """What a fit would cost; nothing is read or spent.
 
         Of rows of a private table, with `columns`, `bins` and `share` as for `fit`; of none, what the budget may lose.
+        With `n`, a public guess of how many rows there are, it is told how exactly one count of them could be known.
         """
         if X is None:
-            return Guarantee(str(self._budget()), str(self._hidden()))
+            budget, hidden = self._budget(), self._hidden()
+            price = Guarantee(str(budget), str(hidden))
+            return price if n is None else replace(price, note=yardstick(rectangle_of(budget).cap, hidden, n=n))
         unfitted: Self = clone(self)
         carrier, training = unfitted._planned(X, y, **how)
-        return carrier.asked.cost_of(training)
+        cost = carrier.asked.cost_of(training)
+        if n is None:
+            return cost
+        (amount,), question = training.charge.values(), training.question
+        said = yardstick(amount, hidden_in(question), n=n, most=question.most.rows)
+        return replace(cost, note="; ".join(filter(None, [cost.note, said])))
+
+    def _for(self, epsilon: Number) -> Self:
+        """The same model, not fitted, for another epsilon; with the same delta."""
+        budget = None if self.budget is None else Budget(epsilon, budget_of(None, None, self.budget).delta)
+        unfitted: Self = clone(self)
+        unfitted.set_params(**({"epsilon": epsilon} if budget is None else {"budget": budget}))
+        return unfitted
 
     def card(self) -> ModelCard:
         """What this model was made of, what it promises, and what it is not for."""

@@ -14,13 +14,16 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression as SklearnLogistic
 from sklearn.utils.estimator_checks import check_estimator
 
+from dalenius.accounting.budget import Budget
 from dalenius.audit.replay.replaying import replay
 from dalenius.audit.training.tables import CITIES, database, people, table
 from dalenius.curator.databases import Database
 from dalenius.errors import InvalidParameter, MissingExtra
 from dalenius.learn import (
+    PCA,
     BernoulliNB,
     CategoricalNB,
+    Covariance,
     GaussianNB,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -28,8 +31,10 @@ from dalenius.learn import (
     LinearRegression,
     LinearSVC,
     LogisticRegression,
+    MeanEstimator,
     PrivateGridSearch,
     Ridge,
+    StandardScaler,
     learning_curve,
     load,
 )
@@ -227,7 +232,9 @@ def test_a_choice_on_a_private_table_is_one_purchase_and_the_same_again_for_noth
     assert db.spent()["people"].share == paid
     assert again.best_params_ == search.best_params_
     assert np.array_equal(again.best_estimator_.coef_, search.best_estimator_.coef_)
-    assert again.guarantee_ == search.guarantee_ == again.best_estimator_.guarantee_
+    assert again.guarantee_ == again.best_estimator_.guarantee_
+    assert again.guarantee_.amount == search.guarantee_.amount
+    assert "replayed for nothing" in again.guarantee_.note
     assert "3 candidates" in search.guarantee_.note
     assert again.predict({"age": [30], "city": ["Oslo"]}).shape == (1,)
 
@@ -290,6 +297,63 @@ def test_a_curve_has_a_mean_for_every_epsilon(tmp_path: Path) -> None:
     assert str(curve).count("\n") == 2
     curve.plot(tmp_path / "curve.png")
     assert (tmp_path / "curve.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    "curved",
+    [
+        model(budget=Budget(1, "1e-6")),
+        Ridge(bounds=(0, 1), target_bounds=(0, 1)),
+        KMeans(n_clusters=2, bounds=(0, 1)),
+        GaussianNB(bounds=(0, 1), classes=(0, 1)),
+        PrivateGridSearch(Ridge(bounds=(0, 1), target_bounds=(0, 1)), {"alpha": [0.1, 1]}),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_model_with_a_score_has_a_curve(curved: Any) -> None:
+    before = str(curved.get_params())
+    target = None if isinstance(curved, KMeans) else NUMBERS if is_regressor(curved) else Y
+    curve = learning_curve(curved, X, target, epsilons=("0.5", "8"), runs=1)
+    assert np.isfinite(curve.means).all()
+    assert str(curved.get_params()) == before
+    dearer = curved._for(7)
+    assert str(dearer.cost()).startswith("epsilon = 7")
+    assert dearer._budget().delta == curved._budget().delta
+
+
+@pytest.mark.parametrize("kind", [MeanEstimator, Covariance, PCA, StandardScaler])
+def test_what_has_no_score_has_no_curve(kind: Any) -> None:
+    with pytest.raises(InvalidParameter, match="one with a score"):
+        learning_curve(kind(epsilon=1, bounds=(0, 1)), X)
+
+
+def test_curves_of_private_tables_and_without_labels_are_refused(db: Database) -> None:
+    spent = db.spent()["people"].share
+    with pytest.raises(InvalidParameter, match="a private table"):
+        learning_curve(model(), db.table("visits"), "city")  # type: ignore[arg-type]
+    assert db.spent()["people"].share == spent
+    with pytest.raises(InvalidParameter, match="labels or numbers"):
+        learning_curve(model(), X)
+    with pytest.raises(InvalidParameter, match="a private estimator"):
+        learning_curve(SklearnLogistic(), X, Y)  # type: ignore[arg-type]
+
+
+# ---- early prices
+
+
+def test_a_price_for_so_many_rows_says_how_exactly_one_count_would_be_known(db: Database) -> None:
+    pure = str(MeanEstimator(epsilon=1, bounds=(0, 1)).cost(n=1000))
+    assert pure.startswith("epsilon = 1")
+    assert "off by about 1.4, and a share of 1,000 rows by 0.14 percentage points" in pure
+    assert "more than all of them" in str(model(epsilon="0.001").cost(n=1))
+    assert "share" not in str(model().cost())
+    search = PrivateGridSearch(Ridge(epsilon=1), {"alpha": [0.1, 1]})
+    rows = db.table("visits")
+    assert "a share of 400 rows" in str(search.cost(rows, "cost", columns=["age"], n=400))
+    assert "of the budget" in str(search.cost(rows, "cost", columns=["age"], n=400))
+    for odd in (0, -3, 2.5, "many"):
+        with pytest.raises(InvalidParameter):
+            model().cost(n=odd)  # type: ignore[arg-type]
 
 
 def test_a_card_says_what_was_released() -> None:
