@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove, Neighbours
-from dalenius.privacy.numbers import inside_unit
+from dalenius.privacy.numbers import Number, inside_unit
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import Entropy
 from dalenius.release.carrier import Carrier
@@ -65,6 +65,9 @@ class PrivateGridSearch(MetaEstimatorMixin, PrivateModel):
     def _hidden(self) -> Neighbours:
         return self._base._hidden()
 
+    def _for(self, epsilon: Number) -> Self:
+        return type(self)(self._base._for(epsilon), self.grid, choosing=self.choosing)
+
     def _terms(self) -> tuple[object, ...]:
         return type(self).__name__, str(self.choosing), *(model._terms() for model in self._candidates())
 
@@ -88,7 +91,7 @@ class PrivateGridSearch(MetaEstimatorMixin, PrivateModel):
             raise InvalidParameter("grid", sorted(paid)[0], allowed="settings that do not change the budget")
         return found
 
-    def _fitted(self, X: Any, y: Any, purse: Purse, entropy: Entropy, tick: Tick | None = None) -> Any:  # noqa: N803
+    def _fitted(self, X: Any, y: Any, purse: Purse, entropy: Entropy, tick: Tick | None = None) -> Self:  # noqa: N803
         models, given = self._candidates(), _Arrays(X, y, self._hidden())
         for model in models:  # all of them, before anything is measured
             model._checked(X, y)
