@@ -275,6 +275,7 @@ RULES = (
         {
             "accounting/calibration.py": "first guesses of a search that exact comparisons decide",
             "audit/checks/float.py": "the float noise that its attacks must find",
+            "learn/moments/adassp.py": "a ridge made of what was released",
             "learn/moments/bayes.py": "probabilities made of what was released",
             "learn/slopes.py": "tables of public slopes, rounded to integers before a row is seen",
             "release/inference": "public models, fitted to what was released",
