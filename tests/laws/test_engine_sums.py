@@ -136,6 +136,11 @@ SUMS: dict[str, tuple[str, Sum]] = {
         for radius, pure in ((50_000, False), (900_000, False), (90_000, True), (2**23, True))
     },
     "one cluster": ("clusters", Round(BOX, CENTRES[:1], 10_000, False)),
+    **{
+        f"{count} clusters at one point {place}": ("clusters", Round(BOX, np.full((count, WIDTH), place), 9_000, pure))
+        for count, place, pure in ((5, 0, False), (5, 4096, True), (2, -4096, False))
+    },
+    "members of one point": ("clusters", Members(BOX, np.zeros((4, WIDTH), dtype=np.int64))),
     "members": ("clusters", Members(BOX, CENTRES)),
     "points": ("clusters", Occupied(LATTICE)),
 }

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.rows import ONE
+from dalenius.privacy.numbers import positive
 
 Bounds: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 """The least and the largest value, for all columns or one for each."""
@@ -74,6 +75,9 @@ def norm_squared(norm: Any, width: int) -> int:
     """The square of the largest norm of scaled rows, in steps of the grid: as declared, or what their bounds imply."""
     if norm is None:
         return width * ONE**2
-    if isinstance(norm, bool) or not isinstance(norm, int | float) or not 0 < norm < float("inf"):
-        raise InvalidParameter("norm", norm, allowed="a number above 0, the largest Euclidean norm of a scaled row")
-    return min(width * ONE**2, ceil((norm * ONE) ** 2))
+    try:
+        largest = positive(norm=norm)
+    except InvalidParameter:
+        allowed = "a number above 0, the largest Euclidean norm of a scaled row"
+        raise InvalidParameter("norm", norm, allowed=allowed) from None
+    return min(width * ONE**2, ceil((largest * ONE) ** 2))

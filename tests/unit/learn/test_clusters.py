@@ -344,3 +344,27 @@ def test_no_rows_at_all_are_learnt_from_like_others(plan: Seeded | Lloyd, delta:
         centres, sizes = plan.found(rows_of(np.zeros((0, 2))), SQUARE, 3, Purse(allowance), fresh_entropy(), None)
     assert ((centres >= 0) & (centres <= ONE)).all()
     assert np.isfinite(sizes).all()
+
+
+# ---- centres that fall together
+
+
+@pytest.mark.parametrize("method", ["seeded", "lloyd"])
+def test_centres_that_fall_together_cost_nothing_more_and_fail_nowhere(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a table as of arrays: the first of them has all rows, and all others none."""
+    monkeypatch.setattr(Box, "inside", lambda self, points: np.zeros(np.shape(points), dtype=np.int64))
+    with clinic() as db:
+        for model in (
+            KMeans(4, bounds=(-1, 1), method=method).fit(np.zeros((30, 2))),
+            KMeans(4, epsilon=1, method=method).fit(db.table("visits"), columns=["age", "city"]),
+        ):
+            assert len(np.unique(model.cluster_centers_, axis=0)) == 1
+            assert len(model.sizes_) == 4
+
+
+def test_rows_that_are_all_alike_have_as_many_centres_as_were_asked_for() -> None:
+    model = KMeans(5, epsilon=100, bounds=(0, 1)).fit(np.full((500, 2), 0.25))
+    assert model.cluster_centers_.shape == (5, 2)
+    assert model.predict([[0.25, 0.25]]).shape == (1,)

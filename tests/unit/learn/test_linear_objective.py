@@ -18,7 +18,7 @@ from dalenius.errors import InvalidParameter, UnusableValue
 from dalenius.learn.budgets import allowance_of, relation
 from dalenius.learn.linear import minimum as searching
 from dalenius.learn.linear import objective, output
-from dalenius.learn.linear.bends import MARGIN_BITS, SLOPE_BITS, Bend
+from dalenius.learn.linear.bends import MARGIN_BITS, REACH, SLOPE_BITS, Bend
 from dalenius.learn.linear.methods import learnt_weights
 from dalenius.learn.linear.minimum import FINE_BITS, TILT_BITS, Facts, RowCounts, Search, Tilted
 from dalenius.learn.linear.objective import TiltedMinimum, calibrated, counted
@@ -27,6 +27,7 @@ from dalenius.learn.rows import ONE, Entries, Rows, sealed
 from dalenius.learn.slopes import Slope
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.purse import Purse
+from dalenius.privacy.exact import unseal
 from dalenius.privacy.losses import PureDP
 from dalenius.randomness.entropy import system_entropy
 
@@ -162,6 +163,54 @@ def test_minima_of_many_rows_are_certified_though_those_that_it_begins_with_misl
     assert search._start().any()
     length = sum(each**2 for each in gradient_of(tilted, entries, point))
     assert length <= (tilted.ridge / 2**searching.NEAR_BITS) ** 2
+
+
+WIDE = 24
+
+
+def very_many(count: int = 600) -> Rows:
+    """About ten million rows of many features, each of which is as large as it can be."""
+    draws = np.random.default_rng(9)
+    features = draws.choice([-ONE, ONE], (count, WIDE))
+    target = (features[:, 0] * draws.choice([1, 1, 1, -1], count) > 0).astype(np.int64)
+    entries = entries_of(features, target, np.full(count, 2**14))
+    return sealed(entries, WIDE * ONE**2, relation("add_remove"))
+
+
+@pytest.mark.parametrize("name", BENDS)
+def test_minima_of_very_many_rows_of_many_features_are_certified(name: str) -> None:
+    """The least ridge counts in that weights are rounded, too."""
+    rows = very_many()
+    ridge = objective.certifiable(rows, BENDS[name], 600 * 2**14)
+    assert ridge > Fraction(600 * 2**14 * 5, 1 << 24) > 2, "more than half of it is for weights"
+    tilted = Tilted(BENDS[name], 1, ridge, np.zeros(WIDE, dtype=np.int64))
+    point = tilted.minimum(unseal(rows.entries), norm_squared=rows.norm_squared)
+    at_edges = [point + np.where(np.arange(WIDE) % 2, each, -each) for each in (-1, 1)]
+    search = Search(tilted, Facts.of(unseal(rows.entries), 1))
+    near = ridge / 2**searching.NEAR_BITS
+    assert all(search._exactly(each, near)[1] for each in at_edges), "neighbouring points of the grid would do as well"
+
+
+def test_where_a_ridge_is_too_small_for_so_many_rows_nothing_is_certified() -> None:
+    """The twin: a ridge that leaves no room for what is rounded certifies nothing."""
+    rows = very_many()
+    small = Fraction(600 * 2**14, 1 << 25)
+    tilted = Tilted(BENDS["hinge"], 1, small, np.zeros(WIDE, dtype=np.int64))
+    search = Search(tilted, Facts.of(unseal(rows.entries), 1))
+    with pytest.raises(ArithmeticError):
+        search.found()
+
+
+@pytest.mark.parametrize("name", BENDS)
+def test_no_row_pulls_weights_to_where_a_search_cuts_them_off(name: str) -> None:
+    """What is proved next to the ridge that keeps weights below 2^13."""
+    bend = BENDS[name]
+    margins = np.arange(-REACH << 12, REACH << 12) / 2**12
+    largest = Fraction(float((margins * bend.nearly(margins)[0]).max())) + Fraction(1, 2**10)
+    assert largest < (Fraction(9, 16) if name == "hinge" else Fraction(9, 32)) + Fraction(1, 2**9)
+    short = sealed(entries_of([[1]], [1]), ONE**2 // 4, relation("add_remove"))
+    for most in (10**3, 7_400_000, 10**7, 10**8, 10**12):
+        assert 2 * most * largest / objective.certifiable(short, bend, most) < 2**24
 
 
 def test_a_search_that_goes_wrong_certifies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

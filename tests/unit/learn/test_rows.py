@@ -80,6 +80,9 @@ def test_a_norm_must_make_sense(norm: object) -> None:
 def test_a_norm_is_never_more_than_the_bounds_imply() -> None:
     assert norm_squared(None, 4) == norm_squared(100.0, 4) == 4 * ONE**2
     assert norm_squared(0.5, 4) == ONE**2 // 4
+    alike = (1.5, "1.5", Fraction(3, 2), np.float32(1.5), np.float64(1.5), np.float16(1.5))
+    assert {norm_squared(norm, 4) for norm in alike} == {9 * ONE**2 // 4}
+    assert norm_squared(np.int64(1), 4) == ONE**2
 
 
 @pytest.mark.parametrize("neighbours", [ROW, Replace("row")])

@@ -214,7 +214,7 @@ def calibrated(
     near = Fraction(isqrt(ceil(moved * 2**40)), 2**20) / left if order is None else moved * order / (2 * left)
     ridge = max(
         least_ridge(bend, rows.norm_squared, price=price * TURNING / rows.most),
-        certifiable(rows, count),
+        certifiable(rows, bend, count),
         _steadying(near, rows.width, pure=order is None),
     )
 
@@ -250,15 +250,29 @@ def least_ridge(bend: Curve, norm_squared: int, *, price: Fraction) -> Fraction:
     return ridge_on_grid(needed)
 
 
-def certifiable(rows: Rows, count: float) -> Fraction:
-    """The least ridge for which a minimum over about so many rows can be certified: twice what rounding takes from a
-    gradient, n C 2^-47, over 2^-22; far too little to be felt."""
-    longest = isqrt(rows.norm_squared // ONE**2) + 1
-    return ridge_on_grid(max(Fraction(1, 2), Fraction(max(0, ceil(count)) * longest, 1 << 24)))
+def certifiable(rows: Rows, bend: Curve, count: float) -> Fraction:
+    """The least ridge for which a minimum over about so many rows can be certified; far too little to be felt.
+
+    Proof: rounding of margins and slopes takes n C 2^-47 from a gradient. On the grid of weights some point lies within
+    2^-49 of the minimum in each of d coordinates, and from there the rows' gradient, which changes at a rate of at most
+    n c C^2, is at most n c C^2 sqrt(d) 2^-49 long, a part c C sqrt(d) / 4 of what rounding takes. The ridge times 2^-22
+    is twice both together; for d below 2^30 the other half is more than what the ridge itself and rounded tilts take.
+    """
+    longest, root = isqrt(rows.norm_squared // ONE**2) + 1, isqrt(rows.width) + 1
+    taken = max(0, ceil(count)) * longest * (1 + bend.curvature * longest * root / 4)
+    return ridge_on_grid(max(Fraction(1, 2), taken / (1 << 24)))
 
 
 def _steadying(spread: Fraction, width: int, *, pure: bool) -> Fraction:
-    """A ridge at which no tilt that occurs makes weights too large."""
+    """A ridge at which no tilt that occurs makes weights too large.
+
+    Proof that weights stay below 2^13, where a search cuts them off and could certify nothing: at the minimum,
+    ridge |w|^2 + b . w is the sum over rows of score times slope, each at most k: 9/16 for the hinge, 9/32 for logistic
+    losses, 1/4 for residuals. So |w| is at most |b| / ridge, below 2^12 but for tilts that occur less than once in
+    10^15 times whatever the rows are, and the root of n k / ridge. The ridge is 1/2 or more, and that of `certifiable`
+    at least (1 + c / 2) n 2^-24, where c is 1 for the hinge and for residuals: the root is below 2^12 too, even if
+    there are twice as many rows as was said.
+    """
     longest = spread * (2 * width + 40) if pure else (isqrt(ceil(spread)) + 1) * (2 * isqrt(width) + 12)
     return ridge_on_grid(Fraction(longest) / _LARGEST)
 

@@ -103,7 +103,7 @@ def fitting_ridge(rows: Rows, bend: Bend, count: int, *, price: Fraction, pure: 
     moved = bend.steepest**2 * Fraction(rows.norm_squared, ONE**2) * differing**2
     variance = moved * (rows.width + 1) / price**2 if pure else moved / (2 * price)
     cube = 2 * max(1, count) * turned(bend, rows.norm_squared, Fraction(1)) * variance / TYPICAL_SQUARED
-    return max(Fraction(_cube_root(ceil(cube * 2**36)), 2**12), certifiable(rows, count))
+    return max(Fraction(_cube_root(ceil(cube * 2**36)), 2**12), certifiable(rows, bend, count))
 
 
 def _cube_root(value: int) -> int:
