@@ -99,7 +99,11 @@ class PrivateModel(BaseEstimator, ABC):
             budget, hidden = self._budget(), self._hidden()
             with allowance_of(budget, hidden) as allowance:
                 self.guarantee_ = Guarantee.of_budget(budget, hidden)
-                return self._fitted(X, y, Purse(allowance), fresh_entropy(), tick)
+                try:
+                    return self._fitted(X, y, Purse(allowance), fresh_entropy(), tick)
+                except BaseException:
+                    del self.guarantee_  # of nothing
+                    raise
 
     def _fitted(self, X: Any, y: Any, purse: Purse, entropy: Entropy, tick: Tick | None = None) -> Self:  # noqa: N803
         """Learn from arrays, at the expense of a purse."""

@@ -134,3 +134,11 @@ def test_what_is_replayed_is_not_said_to_be_charged_again() -> None:
         assert first.guarantee_.note.startswith("charged: ")
         assert again.guarantee_.note.startswith("charged before, and replayed for nothing: ")
         assert again.guarantee_.amount == first.guarantee_.amount, "what is known of the rows is the same"
+
+
+def test_a_refused_fit_promises_nothing() -> None:
+    model = regression(epsilon=1)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((3, 3), np.nan), TARGET[:3])
+    with pytest.raises(InvalidParameter):
+        total(model)

@@ -37,11 +37,8 @@ from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.sensitivity import Sensitivity
 
-pytestmark = [
-    pytest.mark.deep,  # in a process of their own, without others beside them: they fork, confine and time it
-    pytest.mark.skipif(not confinement.supported(), reason="confining a process needs Linux"),
-]
-PATIENT = Sandbox(seconds=Fraction(9), megabytes=64)
+pytestmark = pytest.mark.skipif(not confinement.supported(), reason="confining a process needs Linux")
+PATIENT = Sandbox(seconds=Fraction(30), megabytes=64)
 GRID = Range(0, 100_000, step=1)
 DEFAULT = (50_000,)
 ADD = AddRemove()

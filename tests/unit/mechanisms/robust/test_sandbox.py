@@ -26,15 +26,12 @@ from dalenius.mechanisms.robust.outputs import Choice, Range, Subset
 from dalenius.mechanisms.robust.program import Program
 from dalenius.mechanisms.robust.sandbox import Sandbox
 
-QUICK = Sandbox(seconds=Fraction(4), megabytes=64)
-ENDING = Sandbox(seconds=Fraction(3, 2), megabytes=64)
+QUICK = Sandbox(seconds=Fraction(30), megabytes=64)
+ENDING = Sandbox(seconds=Fraction(4), megabytes=64)
 SHORT = Sandbox(seconds=Fraction(1, 10), megabytes=64)
 GRID = Range(0, 100, step=1)
 DEFAULT = (50,)
-pytestmark = [
-    pytest.mark.deep,  # in a process of their own, without others beside them: they fork, confine and time it
-    pytest.mark.skipif(not confinement.supported(), reason="confining a process needs Linux"),
-]
+pytestmark = pytest.mark.skipif(not confinement.supported(), reason="confining a process needs Linux")
 
 
 @pytest.fixture(autouse=True)
@@ -264,7 +261,7 @@ import numpy as np
 def mean(rows):
     return np.float64((np.ones((300, 300)) @ np.ones((300, 300)))[0, 0] - 300 + np.mean(rows))
 """
-PATIENT = Sandbox(seconds=Fraction(9), megabytes=512)
+PATIENT = Sandbox(seconds=Fraction(30), megabytes=512)
 
 
 def program(folder: Path, text: str, name: str, *modules: str) -> Program:

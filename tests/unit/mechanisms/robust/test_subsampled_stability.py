@@ -140,7 +140,7 @@ def test_errors_and_foreign_values_count_as_the_first_option() -> None:
 @in_a_sandbox
 def test_parts_can_run_in_a_sandbox() -> None:
     mechanism = sampled(
-        sandbox=Sandbox(seconds=Fraction(4)),
+        sandbox=Sandbox(seconds=Fraction(30)),
         sets=12,
         q=Fraction(1, 24),
         function=lambda rows: 2,
@@ -171,7 +171,7 @@ def protocol(vote: Any = None, **options: Any) -> RawDataProtocol:
         output=Choice(("first", "second")), epsilon=Fraction(2), delta=Fraction(1, 1000)
     )
     choice = SubsampleAggregate(
-        function=larger, blocks=30, aggregate=aggregate, sandbox=Sandbox(seconds=Fraction(4)), neighbours=ADD
+        function=larger, blocks=30, aggregate=aggregate, sandbox=Sandbox(seconds=Fraction(30)), neighbours=ADD
     )
     settings: dict[str, Any] = {
         "choice": choice,
