@@ -11,7 +11,7 @@ import datetime as dt
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any, Self, TypeAlias
@@ -30,6 +30,7 @@ WIDEST = 2**126
 EPOCH = dt.date(1970, 1, 1)
 _EPOCH_MOMENT = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
+_LONG = Context(prec=200)  # no code of a column has as many digits
 
 
 @dataclass(frozen=True)
@@ -358,7 +359,7 @@ def as_moment(value: Any) -> dt.datetime:
 
 def decimal(value: Fraction) -> Decimal | Fraction:
     """The exact decimal, where there is one."""
-    digits = Decimal(value.numerator) / Decimal(value.denominator)
+    digits = _LONG.divide(Decimal(value.numerator), Decimal(value.denominator))
     return digits if Fraction(digits) == value else value
 
 

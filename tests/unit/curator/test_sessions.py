@@ -532,3 +532,17 @@ def test_sums_beyond_38_digits_are_floats() -> None:
     answer = clinic().sql(big).run(epsilon=1)
     assert [str(field.type) for field in answer.to_arrow().schema] == ["double", "double", *["decimal128(38, 0)"] * 2]
     assert answer.to_polars().height == 1
+
+
+@pytest.mark.parametrize(("step", "question"), [("1/3", "MEDIAN(x)"), ("1e-6", "MEDIAN(x / 7)")])
+def test_quantiles_have_bars_where_some_values_are_no_decimals_or_long_ones(step: str, question: str) -> None:
+    db = create()
+    db.add_population("people", budget=Budget(90))
+    thirds = pa.table({"id": list(range(60)), "x": [each / 3 for each in range(60)]})
+    domain = Real(-(10**17), 10**17, step=step)
+    db.add_table("t", thirds, population="people", unit="id", most=Most(rows=1, groups=1), columns={"x": domain})
+    for _ in range(6):  # one of three values is whole in thirds
+        (column,) = db.sql(f"SELECT {question} AS m FROM t").run(epsilon=9, fresh=True).columns
+        assert abs(column.values[0]) <= 10**17
+        assert column.errors is not None
+        assert column.errors[0] >= 0

@@ -100,10 +100,11 @@ def _of_plan(plan: Generated, steps: Sequence[Step], load: Loader, *, folder: st
             return Part({})
         found = replayed(question, first, second, quick=plan.seed // WORLDS % 4 != 0)
         counts += Counter(["pairs", *("uses" for _ in found.calls), *(each.kind for each in found.findings)])
-        counts["failed"] += found.error is not None and found.passed
+        failed = [f"{found.error} on both sides"] * (found.error is not None and found.passed)
+        counts["failed"] += len(failed)
         again = f"plan {plan.seed}, {step.name}; dalenius check replay --plans 1 {folder} --seed {plan.seed}"
-        said = [f"{each} ({' '.join(again.split())})" for each in found.findings[:3]]
-        if shrink and said and not findings:
+        said = [f"{each} ({' '.join(again.split())})" for each in (*found.findings[:3], *failed)]
+        if shrink and found.findings and not findings:
             said[0] += f"; {_small(plan, question, step, found.findings[0])}"
         findings += said
     return Part(dict(counts), tuple(findings))

@@ -154,10 +154,16 @@ def _numbers(noisy: NoisyNumbers, unit: Fraction, level: Fraction, *, counts: bo
 
 
 def _quantiles(noisy: NoisyQuantiles, domain: Domain) -> Estimates:
-    ends = zip(noisy.values, noisy.low, noisy.high, strict=True)
-    shown = [tuple(domain.shown(code) for code in codes) for codes in ends]
-    errors = [None if None in codes else max(codes[0] - codes[1], codes[2] - codes[0]) for codes in shown]
-    return Estimates([codes[0] for codes in shown], errors)
+    ends = list(zip(noisy.values, noisy.low, noisy.high, strict=True))
+    errors = [None if None in codes else _distance(domain, *codes) for codes in ends]
+    return Estimates([domain.shown(code) for code, _, _ in ends], errors)
+
+
+def _distance(domain: Domain, code: int, low: int, high: int) -> Any:
+    """How far the further end is from a code, in the user's units: a number, or a time."""
+    if isinstance(domain, Number):  # whose codes may be shown as other kinds of numbers each
+        return domain.shown(max(code - low, high - code))
+    return max(domain.shown(code) - domain.shown(low), domain.shown(high) - domain.shown(code))
 
 
 def _shown(kind: str, domain: Domain, released: Any) -> Any:
