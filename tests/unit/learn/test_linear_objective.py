@@ -215,7 +215,7 @@ def test_no_row_pulls_weights_to_where_a_search_cuts_them_off(name: str) -> None
 
 def test_a_search_that_goes_wrong_certifies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: whatever the search does, only what the exact gradient vouches for comes out."""
-    monkeypatch.setattr(Search, "_step", lambda self, place: np.full(3, 1e-3))
+    monkeypatch.setattr(Search, "_step", lambda self, place, rows: np.full(3, 1e-3))
     with pytest.raises(ArithmeticError):
         Tilted(BENDS["cut"], 1, Fraction(1), np.zeros(3, dtype=np.int64)).minimum(some(), norm_squared=3 * ONE**2)
 
@@ -224,7 +224,7 @@ def test_float_gradients_alone_would_certify_what_is_not_there(monkeypatch: pyte
     """The twin: floats that claim a gradient of 0 are not believed."""
     monkeypatch.setattr(Search, "_nearly", lambda self, weights: (np.zeros(3), np.zeros(len(self.facts.counts))))
     search = Search(Tilted(BENDS["cut"], 1, Fraction(1), np.zeros(3, dtype=np.int64)), Facts.of(some(), 1))
-    monkeypatch.setattr(Search, "_step", lambda self, place: np.zeros(3))
+    monkeypatch.setattr(Search, "_step", lambda self, place, rows: np.zeros(3))
     with pytest.raises(ArithmeticError):
         search.found()
 

@@ -118,8 +118,9 @@ class Huber:
         return np.asarray(-(within >> (MARGIN_BITS - SLOPE_BITS)))
 
     def nearly(self, margins: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Slopes with the other sign, and second derivatives, in floats: to look for a minimum with."""
-        return -np.clip(margins, -self.reach, self.reach), (np.abs(margins) < self.reach).astype(np.float64)
+        """Slopes with the other sign, and second derivatives, in floats: to look for a minimum with. At the ends of its
+        reach the inner one: a search that begins at targets there needs to know that they bend."""
+        return -np.clip(margins, -self.reach, self.reach), (np.abs(margins) <= self.reach).astype(np.float64)
 
 
 Curve: TypeAlias = Bend | Huber

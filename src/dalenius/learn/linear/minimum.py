@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import isqrt
+from math import inf, isqrt
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ _HEAVIEST = 1 << (FINE_BITS + 14)
 _DIGIT_BITS = 20
 _EXACT = 1 << 53
 _TRIES = 200
+_HALVINGS = 80
 _SOME = 8  # one in so many rows is enough to begin with
 
 
@@ -132,17 +133,17 @@ class _Place:
 
 @dataclass
 class Search:
-    """Newton's method with exact gradients where it counts."""
+    """Newton's method, kept from overshooting, with exact gradients where it counts."""
 
     objective: Tilted
     facts: Facts
+    _least: float = inf
 
     def found(self) -> Integers:
-        near = Fraction(self.objective.ridge) / (1 << NEAR_BITS)
         place = self._at(self._start())
         for _ in range(_TRIES):
-            if np.linalg.norm(place.slope) <= float(near):
-                slope, certified = self._exactly(place.point, near)
+            if np.linalg.norm(place.slope) <= self._near:
+                slope, certified = self._exactly(place.point, self._certain)
                 if certified:
                     return place.point
                 place = replace(place, slope=slope)
@@ -171,25 +172,71 @@ class Search:
         return tilt + self._ridges * weights - pull, curves * self.facts.counts
 
     @cached_property
+    def _certain(self) -> Fraction:
+        """How long the gradient may be of a point that is near enough."""
+        return Fraction(self.objective.ridge) / (1 << NEAR_BITS)
+
+    @property
+    def _near(self) -> float:
+        return float(self._certain)
+
+    @cached_property
     def _ridges(self) -> Floats:
         return np.array(self.objective.ridges) / (1 << RIDGE_BITS)
 
     def _next(self, place: _Place) -> _Place:
-        """A step on, shortened until it does not overshoot."""
-        step = self._step(place)
-        descent, share = float(place.slope @ step), 1.0
-        while True:
-            there = self._at(self._moved(place.point, step * share))
-            if share <= 2**-20 or float(there.slope @ step) <= -descent / 2:
-                return there
-            share /= 2
+        """A step on: the whole one of Newton where it leaves half of the least slope so far, or else as much of it as
+        lowers the objective.
 
-    def _step(self, place: _Place) -> Floats:
-        """Newton's step."""
+        So it never goes round in circles: the least slope is halved a few dozen times at most, and all other steps go
+        down. A step that is so small that floats do not tell where down is, is made as a whole.
+        """
+        self._least = min(self._least, float(np.linalg.norm(place.slope)))
+        for rows in (self.facts.short, self.facts.features):  # half the bits suffice for most directions
+            step = self._step(place, rows)
+            room = self._room(place.point, step)
+            there = self._at(self._moved(place.point, room * step))
+            if room == 1 and float(np.linalg.norm(there.slope)) <= max(self._least / 2, self._near):
+                return there
+        share = self._downhill(place.point, step, room)
+        return self._at(self._moved(place.point, share * step)) if share else there
+
+    def _downhill(self, point: Integers, step: Floats, most: float) -> float:
+        """How much of a step leads down all the way, and nearly as far as down goes; 0 where that cannot be told.
+
+        The objective is convex, so its slope along a line only rises.
+        """
+        weights, tilt = point / (1 << FINE_BITS), self.objective.tilt / (1 << TILT_BITS)
+        margins = (self.facts.features @ weights - self.facts.targets) / ONE
+        moves = self.facts.features @ step / ONE
+        pulls, linear = moves * self.facts.counts, float((tilt + self._ridges * weights) @ step)
+        bent = float((self._ridges * step) @ step)
+
+        def falls(share: float) -> bool:
+            return linear + share * bent < float(self.objective.bend.nearly(margins + share * moves)[0] @ pulls)
+
+        low, high = 0.0, most
+        if falls(high):
+            return high
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if falls(middle) else (low, middle)
+            if high - low <= low / 64:
+                break
+        return low
+
+    def _room(self, point: Integers, step: Floats) -> float:
+        """How much of a step stays within half of the way to where weights end, and no more than all of it."""
+        weights, limit = point / (1 << FINE_BITS), _HEAVIEST / 2 / (1 << FINE_BITS)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(step > 0, (limit - weights) / step, np.where(step < 0, (-limit - weights) / step, np.inf))
+        return float(min(1.0, shares.min(initial=np.inf) / 2))
+
+    def _step(self, place: _Place, rows: NDArray[Any]) -> Floats:
+        """Newton's step, with second derivatives in as many bits as the rows are in."""
         bent = place.curve > 0
-        rows = self.facts.short[bent]  # half the bits suffice for a direction
-        rows *= np.sqrt(place.curve[bent], dtype=np.float32)[:, None]
-        hessian = (rows.T @ rows).astype(np.float64) / ONE**2
+        scaled = rows[bent] * np.sqrt(place.curve[bent], dtype=rows.dtype)[:, None]
+        hessian = (scaled.T @ scaled).astype(np.float64) / ONE**2
         steep = hessian + np.diag(self._ridges)
         return np.asarray(-np.linalg.solve(steep, place.slope), dtype=np.float64)
 

@@ -159,7 +159,7 @@ def _quantiles(noisy: NoisyQuantiles, domain: Domain) -> Estimates:
     return Estimates([domain.shown(code) for code, _, _ in ends], errors)
 
 
-def _distance(domain: Domain, code: int, low: int, high: int) -> Any:
+def _distance(domain: Domain, code: Any, low: Any, high: Any) -> Any:
     """How far the further end is from a code, in the user's units: a number, or a time."""
     if isinstance(domain, Number):  # whose codes may be shown as other kinds of numbers each
         return domain.shown(max(code - low, high - code))
