@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from types import CodeType
 from typing import Any, TypeAlias
 
 from dalenius.accounting.allowance import Allowance
@@ -130,7 +131,8 @@ class Subsample:
     vote is released exactly where many blocks would have to change to change it, and else is NULL: that needs a delta.
 
     A `Program` is known by its file's content, so an equal request is answered from the ledger for nothing. A plain
-    function has no name by which it could be known again: asking again is a new draw, unless `key` names the attempt.
+    function has no name by which it could be known again: asking again is a new draw, unless `key` names the attempt
+    and the function's own code and the values that it encloses are the same.
     Textbook: S11.2, S11.3.
     """
 
@@ -146,7 +148,11 @@ class Subsample:
         """What it would cost, and how long it would take; nothing is read or spent."""
         asked, made = self.planned(rows, Offer(epsilon, share))
         cost = asked.cost_of(made, epsilon=epsilon)
-        notes = [cost.note, f"it takes {made.mechanism.seconds:.1f} s, whatever the data are", *self._told(made)]
+        notes = [
+            cost.note,
+            f"the function's part takes {made.mechanism.seconds:.1f} s, whatever the data are",
+            *self._told(made),
+        ]
         return replace(cost, note="; ".join(note for note in notes if note))
 
     def run(
@@ -174,9 +180,9 @@ class Subsample:
         neighbours = next(table.protection.neighbours for table in tables if table.protection)
         offers = asked.bought(epsilon=offer.epsilon, share=offer.share)
         made = self._mechanism(list(offers.values()), neighbours)
-        if made.seconds >= asked.most_seconds:
+        if 2 * made.seconds > asked.most_seconds:  # the rest is for reading, so that no unit's rows make it late
             raise InvalidParameter(
-                "blocks", self.blocks, allowed=f"fewer, or shorter ones: {asked.most_seconds:.0f} s in all"
+                "blocks", self.blocks, allowed=f"fewer, or shorter ones: {asked.most_seconds / 2:.0f} s in all"
             )
         loss = made.loss(sensitivity=neighbours.add_remove_steps)
         charge = {name: price(loss, order=amount.order) for name, amount in offers.items()}
@@ -245,7 +251,7 @@ class Subsample:
         if isinstance(self.function, Program):
             code = hashlib.sha256(Path(self.function.path).read_bytes()).hexdigest()
             return f"program {code} {self.function.name} {' '.join(self.function.modules)}"
-        return f"attempt {key or fresh_entropy().below(2**128)}"
+        return f"attempt {key} {_digest(self.function)}" if key else f"attempt {fresh_entropy().below(2**128)}"
 
     def _told(self, made: Blockwise) -> list[str]:
         """How far the aggregate is off, in blocks."""
@@ -263,3 +269,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal | Fraction):
         return float(value)
     return value.isoformat() if isinstance(value, dt.date) else value
+
+
+def _digest(function: Any) -> str:
+    """What a function is made of: its code, its defaults and what it encloses."""
+    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    code = getattr(function, "__code__", None)
+    parts = repr(function) if code is None else [_written(code), function.__defaults__, function.__kwdefaults__, cells]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _written(code: CodeType) -> list[object]:
+    """Code as text, with that of functions inside it."""
+    inner = [_written(part) if isinstance(part, CodeType) else repr(part) for part in code.co_consts]
+    return [code.co_code, code.co_names, code.co_varnames, code.co_freevars, inner]

@@ -4,6 +4,7 @@ that fails."""
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from dalenius.engines.conformance.comparing import results
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.engine import Engine
 from dalenius.engines.reference.engine import ReferenceEngine, as_cells
-from dalenius.errors import InvalidParameter, TheoremDoesNotApply
+from dalenius.errors import DaleniusError, InvalidParameter, TheoremDoesNotApply
 from dalenius.mechanisms.robust import Choice, Program, Range, Subset, confinement
 from dalenius.mechanisms.robust.aggregates import VoteOfBlocks
 from dalenius.mechanisms.robust.sandbox import Sandbox
@@ -98,6 +99,17 @@ def test_a_retry_with_its_key_costs_nothing() -> None:
         assert db.spent()["patients"].share == spent
         db.subsample("visits", mean_age, **QUICK, epsilon=1)
         assert db.spent()["patients"].share > spent
+
+
+def test_a_key_that_paid_for_one_function_gives_nothing_for_another() -> None:
+    def above(least: int) -> Callable[[list[Any]], float]:
+        return lambda rows: float(sum(row[0] > least for row in rows))
+
+    with clinic() as db:
+        db.subsample("visits", above(10), **QUICK, epsilon=1, key="mine")
+        for other in (above(11), lambda rows: 1.0):
+            with pytest.raises(DaleniusError, match="key"):
+                db.subsample("visits", other, **QUICK, epsilon=1, key="mine")
 
 
 def test_blocks_that_fail_or_loop_look_and_take_like_others() -> None:

@@ -50,9 +50,10 @@ class Program:
             raise InvalidParameter("modules", named, allowed="names of modules, such as numpy or scipy.stats")
         object.__setattr__(self, "modules", named)
 
-    def start(self, block: Any, writing: int, *, seconds: int, megabytes: int) -> int:
-        """The process of the interpreter at work; its result comes from the other end of `writing`."""
-        return self._start(_text(block), writing, "run", seconds, megabytes)
+    def start(self, text: bytes, writing: int, *, seconds: int, megabytes: int) -> int:
+        """The process of the interpreter at work on rows as `text` has them; its result comes from the other end of
+        `writing`."""
+        return self._start(text, writing, "run", seconds, megabytes)
 
     def rehearse(self, writing: int, *, seconds: int, megabytes: int) -> int:
         """The same without any row: the function is looked up, but not called, and READY comes out."""
@@ -117,7 +118,7 @@ def _function(text: _Text, name: str) -> Any:
     return getattr(module, name)
 
 
-def _text(block: Any) -> bytes:
+def text_of(block: Any) -> bytes:
     """The rows as JSON; nothing, which fails inside, for rows that JSON does not have."""
     try:
         return json.dumps(block).encode()

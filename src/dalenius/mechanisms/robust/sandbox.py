@@ -10,7 +10,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -20,7 +19,7 @@ from typing import Any, Protocol, TypeAlias
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.mechanisms.robust.confinement import confine, end, isolate, require_support
 from dalenius.mechanisms.robust.one_thread import one_thread
-from dalenius.mechanisms.robust.program import READY, Program
+from dalenius.mechanisms.robust.program import READY, Program, text_of
 from dalenius.privacy.numbers import positive, whole
 
 Codes: TypeAlias = tuple[int, ...]
@@ -98,7 +97,9 @@ class Sandbox:
         self.require(function)
         if output.width > _MOST_CODES:
             raise InvalidParameter("width", output.width, allowed=f"at most {_MOST_CODES} codes of a block")
-        with nullcontext() if isinstance(function, Program) else one_thread:
+        if isinstance(function, Program):  # texts first: how long that takes would lengthen a slot
+            return self._in_slots(function, list(map(text_of, blocks)), output)
+        with one_thread:
             return self._in_slots(function, blocks, output)
 
     def _in_slots(self, function: Function, blocks: Iterable[Any], output: Output) -> list[Codes]:
@@ -123,9 +124,9 @@ class Sandbox:
         )
         return struct.unpack(f">{output.width}q", written) if len(written) == 8 * output.width else None
 
-    def _in_new_interpreter(self, program: Program, block: Any, output: Output, deadline: float) -> Codes | None:
+    def _in_new_interpreter(self, program: Program, text: bytes, output: Output, deadline: float) -> Codes | None:
         written = _written(
-            lambda writing: program.start(block, writing, seconds=self._processor_seconds, megabytes=self.megabytes),
+            lambda writing: program.start(text, writing, seconds=self._processor_seconds, megabytes=self.megabytes),
             most=_MOST_BYTES,
             deadline=deadline,
         )
