@@ -20,7 +20,6 @@ from dalenius.curator.asking.prices import Offer
 from dalenius.curator.databases import Database
 from dalenius.curator.door import allowance, measured
 from dalenius.engines.conformance.comparing import results
-from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.engine import Engine
 from dalenius.engines.reference.engine import ReferenceEngine, as_cells
 from dalenius.errors import DaleniusError, InvalidParameter, TheoremDoesNotApply
@@ -31,6 +30,7 @@ from dalenius.mechanisms.robust.subsample import AggregatedBlocks, BlockRows
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.release.blockwise import Blockwise, Subsample
+from opened_engines import ENGINES, engine
 
 pytestmark = [
     pytest.mark.deep,  # in a process of their own, as all tests that fork and confine
@@ -175,19 +175,20 @@ def _with(rows: int, patient: int) -> pa.Table:
     return pa.concat_tables([visits(patients=40, each=2), more])
 
 
-def test_the_engine_and_the_reference_divide_units_alike() -> None:
+@pytest.mark.parametrize("name", ENGINES)
+def test_engines_and_the_reference_divide_units_alike(name: str) -> None:
     with clinic(data=visits(60, 3)) as db:
         made = planned(db, columns=["age", "city", "icd"], blocks=5)
         (step,) = made.passes
         (table,) = made.question.relation.tables
-        engine = DuckDBEngine()
-        engine.register(table, visits(60, 3))
+        engine(name).register(table, visits(60, 3))
         reference = ReferenceEngine([table], {table.name: visits(60, 3).to_pylist()})
-        assert made.rows(results(engine, step)) == made.rows(as_cells(step, reference.result(step)))
-        sizes = [len(block) for block in made.rows(results(engine, step)).blocks]
+        found = made.rows(results(engine(name), step))
+        engine(name).hold(())
+        assert found == made.rows(as_cells(step, reference.result(step)))
+        sizes = [len(block) for block in found.blocks]
         assert sum(sizes) == 180
         assert min(sizes) > 0
-        engine.close()
 
 
 def test_what_cannot_be_done_is_refused_and_nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
