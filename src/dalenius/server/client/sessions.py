@@ -68,7 +68,17 @@ class RemoteAnalyst:
             "session", "with a server", allowed="one of a database that is open in this process, for online sessions"
         )
 
-    def subsample(self, table: Frame | str, function: Any, **terms: Any) -> Any:
+    def subsample(
+        self,
+        table: Frame | str,
+        function: Any,
+        *,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        key: str | None = None,
+        fresh: bool = False,
+        **terms: Any,
+    ) -> Answer:
         """Refuse: a server runs no code that somebody sends."""
         raise InvalidParameter(
             "session", "with a server", allowed="one of a database that is open in this process, for functions"
