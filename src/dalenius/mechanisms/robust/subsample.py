@@ -28,17 +28,8 @@ class BlockRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AggregatedBlocks:
-    """Run a function in a sandbox on each of `blocks` given blocks of units, and aggregate privately.
-
-    Guarantee: what the aggregate states for one output that becomes another one, if all rows of a unit are in one block
-    that depends on that unit alone, be they one or ten thousand. Where a unit is replaced by another one, which may be
-    in another block, the loss towards a group of two.
-    Proof: one unit more or less changes one block, so at most one output, to another one in the public range. One that
-    is replaced leaves a block and enters one.
-    Reference: Nissim, Raskhodnikova & Smith 2007, Section 4; Mohan et al. 2012 (GUPT); Dwork & Roth 2014, Section 7.1.
-    Textbook: S11.2, S11.3.
-    """
+class _OnBlocks:
+    """A function for a sandbox, the number of blocks that it runs on, and how its outputs are aggregated."""
 
     function: Function
     blocks: int
@@ -51,6 +42,25 @@ class AggregatedBlocks:
         of_kind(Sandbox, sandbox=self.sandbox)
         stated(self.neighbours)
 
+    @property
+    def seconds(self) -> float:
+        """How long the function runs in all, on any data."""
+        return self.sandbox.total(self.blocks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregatedBlocks(_OnBlocks):
+    """Run a function in a sandbox on each of `blocks` given blocks of units, and aggregate privately.
+
+    Guarantee: what the aggregate states for one output that becomes another one, if all rows of a unit are in one block
+    that depends on that unit alone, be they one or ten thousand. Where a unit is replaced by another one, which may be
+    in another block, the loss towards a group of two.
+    Proof: one unit more or less changes one block, so at most one output, to another one in the public range. One that
+    is replaced leaves a block and enters one.
+    Reference: Nissim, Raskhodnikova & Smith 2007, Section 4; Mohan et al. 2012 (GUPT); Dwork & Roth 2014, Section 7.1.
+    Textbook: S11.2, S11.3.
+    """
+
     def loss(self, *, sensitivity: SensitivityLike) -> Loss:
         """The sensitivity is the number of blocks that change. Where blocks cannot be confined this is refused."""
         steps = self.neighbours.add_remove_steps
@@ -59,20 +69,15 @@ class AggregatedBlocks:
         return compose([repeated(group_privacy(loss, size=steps), count) for loss, count in parts(self.aggregate.loss)])
 
     def release(self, rows: BlockRows, entropy: Entropy) -> Any:
-        """The private aggregate. It takes `seconds` of time, whatever the data are."""
+        """The private aggregate. The function's part takes `seconds` of time, whatever the data are."""
         if len(rows.blocks) != self.blocks:
             raise UnusableValue("blocks", "another number", allowed=f"{self.blocks}, as stated")
         outputs = self.sandbox.outputs(self.function, map(list, rows.blocks), self.aggregate.output)
         return self.aggregate.release(outputs, entropy)
 
-    @property
-    def seconds(self) -> float:
-        """How long the function runs in all, on any data."""
-        return self.sandbox.total(self.blocks)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubsampleAggregate:
+class SubsampleAggregate(_OnBlocks):
     """Divide the units at random into `blocks` blocks, run a function on each in a sandbox, and aggregate privately.
 
     What is released is a list of units: each entry is all that one unit has, a row or a list of rows. An entry goes to
@@ -90,17 +95,6 @@ class SubsampleAggregate:
     Textbook: S11.2, S11.3.
     """
 
-    function: Function
-    blocks: int
-    aggregate: Aggregate
-    sandbox: Sandbox
-    neighbours: Neighbours
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "blocks", whole(2, blocks=self.blocks))
-        of_kind(Sandbox, sandbox=self.sandbox)
-        stated(self.neighbours)
-
     def loss(self, *, sensitivity: SensitivityLike) -> Loss:
         """The sensitivity is the number of entries that one step adds, removes or replaces: 1.
 
@@ -111,14 +105,9 @@ class SubsampleAggregate:
         return self.aggregate.loss
 
     def release(self, units: Sequence[Any], entropy: Entropy) -> Any:
-        """The private aggregate. It takes `seconds` of time, whatever the data are."""
+        """The private aggregate. The function's part takes `seconds` of time, whatever the data are."""
         outputs = self.sandbox.outputs(self.function, self.divided(units, entropy), self.aggregate.output)
         return self.aggregate.release(outputs, entropy)
-
-    @property
-    def seconds(self) -> float:
-        """How long the function runs in all, on any data."""
-        return self.sandbox.total(self.blocks)
 
     def divided(self, units: Sequence[Any], entropy: Entropy) -> list[list[Any]]:
         """The blocks; entries keep their order inside of one."""
