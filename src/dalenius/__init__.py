@@ -64,12 +64,16 @@ if TYPE_CHECKING:
     from dalenius.query.frames.aggregates import median as median
     from dalenius.query.frames.aggregates import minimum as minimum
     from dalenius.query.frames.aggregates import mode as mode
+    from dalenius.query.frames.aggregates import proposed_median as proposed_median
+    from dalenius.query.frames.aggregates import proposed_quantile as proposed_quantile
     from dalenius.query.frames.aggregates import quantile as quantile
     from dalenius.query.frames.aggregates import robust_median as robust_median
     from dalenius.query.frames.aggregates import robust_quantile as robust_quantile
     from dalenius.query.frames.aggregates import robust_scale as robust_scale
     from dalenius.query.frames.aggregates import robust_trimmed_mean as robust_trimmed_mean
+    from dalenius.query.frames.aggregates import stable_median as stable_median
     from dalenius.query.frames.aggregates import stable_mode as stable_mode
+    from dalenius.query.frames.aggregates import stable_quantile as stable_quantile
     from dalenius.query.frames.aggregates import stddev as stddev
     from dalenius.query.frames.aggregates import total as total
     from dalenius.query.frames.aggregates import variance as variance
@@ -158,6 +162,8 @@ __getattr__, __dir__ = names(
         "mode": "query.frames.aggregates",
         "open": "curator.databases",
         "privacy": "privacy",
+        "proposed_median": "query.frames.aggregates",
+        "proposed_quantile": "query.frames.aggregates",
         "quantile": "query.frames.aggregates",
         "query": "query",
         "randomness": "randomness",
@@ -166,7 +172,9 @@ __getattr__, __dir__ = names(
         "robust_quantile": "query.frames.aggregates",
         "robust_scale": "query.frames.aggregates",
         "robust_trimmed_mean": "query.frames.aggregates",
+        "stable_median": "query.frames.aggregates",
         "stable_mode": "query.frames.aggregates",
+        "stable_quantile": "query.frames.aggregates",
         "stddev": "query.frames.aggregates",
         "system_entropy": "randomness.entropy",
         "total": "query.frames.aggregates",

@@ -20,6 +20,7 @@ from dalenius.query.plan.relations import Filter, Group, Join, Project, Relation
 STATISTICS = {
     "count", "present", "units", "distinct", "sum", "mean", "variance", "stddev", "covariance", "correlation",
     "quantile", "mode", "histogram", "robust_quantile", "trimmed_mean", "robust_scale", "stable_mode",
+    "stable_quantile", "proposed_quantile",
 }  # fmt: skip
 
 

@@ -30,14 +30,22 @@ class Statistic:
     trimmed_mean      the mean without a share p of the least and of the largest values, with such noise
     robust_scale      the interquartile range to within a factor, where it is stable
     stable_mode       the most frequent value, exactly, where it is stable
+    stable_quantile   the p-quantile, exactly, where it is stable
+    proposed_quantile the p-quantile, where no unit moves it by more than `bound`, in the column's units
     """
 
     kind: Literal[
         "count", "present", "units", "distinct", "sum", "mean", "variance", "stddev", "covariance", "correlation",
         "quantile", "mode", "histogram", "robust_quantile", "trimmed_mean", "robust_scale", "stable_mode",
+        "stable_quantile", "proposed_quantile",
     ]  # fmt: skip
     columns: tuple[str, ...] = ()
     p: Fraction | None = None
+    bound: Fraction | None = None
+
+
+VALUES = ("quantile", "mode", "robust_quantile", "stable_mode", "stable_quantile", "proposed_quantile")
+"""Kinds of statistics whose answer is a value of the column."""
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,10 @@ STATISTICS = {
     "ROBUST_TRIMMED_MEAN(cost, 0.1)": Statistic("trimmed_mean", ("x.0",), Fraction(1, 10)),
     "ROBUST_SCALE(cost)": Statistic("robust_scale", ("x.0",)),
     "STABLE_MODE(icd)": Statistic("stable_mode", ("x.0",)),
+    "STABLE_MEDIAN(day)": Statistic("stable_quantile", ("x.0",), Fraction(1, 2)),
+    "STABLE_QUANTILE(age, 0.9)": Statistic("stable_quantile", ("x.0",), Fraction(9, 10)),
+    "PROPOSED_MEDIAN(age, 2)": Statistic("proposed_quantile", ("x.0",), Fraction(1, 2), Fraction(2)),
+    "PROPOSED_QUANTILE(cost, 0.9, 2.5)": Statistic("proposed_quantile", ("x.0",), Fraction(9, 10), Fraction(5, 2)),
     "HISTOGRAM(age)": Statistic("histogram", ("x.0",)),
 }
 

@@ -195,8 +195,10 @@ class Questions:
             return Apply("count", (some,), distinct=name == "distinct")
         if name in ("covar", "corr"):
             return Apply(name, (number, terms.any("number", 0)))
-        if name in ("quantile", "robust_quantile"):
-            return Apply(name, (number, Constant(self.draws.choice([0, Fraction(1, 4), Fraction(9, 10), 1]))))
+        if name.endswith("quantile"):
+            share = Constant(self.draws.choice([0, Fraction(1, 4), Fraction(9, 10), 1]))
+            bound = [Constant(self.draws.choice([1, 50, 10**9]))] if name == "proposed_quantile" else []
+            return Apply(name, (number, share, *bound))
         if name in ("mode", "histogram"):
             return Apply(name, (self.listed(terms),))
         if name == "stable_mode":
@@ -365,7 +367,7 @@ class Questions:
 _STATISTICS = (
     "count", "count", "units", "present", "distinct", "sum", "sum", "avg", "avg", "variance", "stddev", "covar",
     "corr", "min", "max", "median", "quantile", "mode", "histogram", "ratio", "robust_quantile",
-    "robust_trimmed_mean", "robust_scale", "stable_mode",
+    "robust_trimmed_mean", "robust_scale", "stable_mode", "stable_quantile", "proposed_quantile",
 )  # fmt: skip
 _NUMBER: Kind = "number"
 _UNIONS = (

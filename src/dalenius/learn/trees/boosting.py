@@ -206,11 +206,12 @@ def slopes(placed: Rows, leaves: Integers, model: _Model, loss: Loss) -> Exact[I
         reached = added(scores, intercept, entries.features)
         parts = loss.slopes(entries.target, reached) * entries.counts[:, None]
         # Whole numbers below 2^53 in all, so float64 adds them exactly.
-        floats, sums = parts.T.astype(np.float64), np.zeros((several, loss.scores))
+        floats, cells = parts.T.astype(np.float64), np.zeros((loss.scores, len(leaves)))
         for places in entries.features.T:
-            where = leaves[places]
-            sums += np.stack([np.bincount(where, part, several) for part in floats], axis=1)
-        return np.vstack([parts.sum(axis=0), sums.astype(np.int64)])
+            for score, part in enumerate(floats):
+                cells[score] += np.bincount(places, part, len(leaves))
+        sums = [np.bincount(leaves, score, several) for score in cells]
+        return np.vstack([parts.sum(axis=0), np.stack(sums, axis=1).astype(np.int64)])
 
     touched = (placed.width + 1) * loss.scores
     return placed.summed(summed, l2_squared=touched * loss.cap**2, l1=touched * loss.cap)

@@ -10,8 +10,9 @@ from dalenius.accounting.composition import repeated
 from dalenius.errors import TheoremDoesNotApply
 from dalenius.mechanisms.rank_grid import ValueCounts
 from dalenius.mechanisms.robust.order_statistics import SmoothQuantile, SmoothTrimmedMean
+from dalenius.mechanisms.robust.propose_test_release import ProposedQuantile
 from dalenius.mechanisms.robust.scale import InterquartileScale
-from dalenius.mechanisms.robust.stable_answers import StableMode
+from dalenius.mechanisms.robust.stable_answers import StableMode, StableQuantile
 from dalenius.privacy.group import group_privacy
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import AddRemove, Neighbours, stated
@@ -19,7 +20,9 @@ from dalenius.privacy.numbers import whole
 from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
 from dalenius.randomness.entropy import Entropy
 
-RobustStatistic: TypeAlias = SmoothQuantile | SmoothTrimmedMean | InterquartileScale | StableMode
+RobustStatistic: TypeAlias = (
+    SmoothQuantile | SmoothTrimmedMean | ProposedQuantile | InterquartileScale | StableMode | StableQuantile
+)
 
 _NAME = "a robust statistic in each group"
 
@@ -36,7 +39,7 @@ class GroupedStatistic:
     there is one release only. If they share none, twice as many groups are one step away each; two such releases, at
     the same epsilon and delta, lose no more than one at twice epsilon and the delta of two steps.
     Reference: as the statistics: Nissim, Raskhodnikova & Smith 2007; Dwork & Roth 2014, Sections 7.2 and 7.3.
-    Textbook: S11.1, S11.5, S11.6.
+    Textbook: S11.1, S11.4, S11.5, S11.6.
     """
 
     statistic: RobustStatistic

@@ -9,7 +9,17 @@ from fractions import Fraction
 from math import ceil, floor
 
 from dalenius.errors import InvalidParameter, NeighbourMismatch, TheoremDoesNotApply, UnusableValue
-from dalenius.mechanisms.robust.profiles import Ordered, Profile, Reach, TrimmedReach, Values, Windows, grid, rank
+from dalenius.mechanisms.robust.profiles import (
+    Ordered,
+    Profile,
+    Reach,
+    TrimmedReach,
+    Values,
+    Windows,
+    grid,
+    one_value_if_replaced,
+    rank,
+)
 from dalenius.mechanisms.robust.smooth import SmoothCauchy, SmoothLaplace, SmoothNoise, smooth_bound
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import AddRemove, Neighbours, stated
@@ -47,7 +57,7 @@ class SmoothQuantile:
         _ready(self, self.noise, self.neighbours)
         object.__setattr__(self, "p", probability(p=self.p))
         object.__setattr__(self, "rows", whole(1, rows=self.rows))
-        _one_value_if_replaced("the quantile", self.rows, self.neighbours)
+        one_value_if_replaced("the quantile", self.rows, self.neighbours)
 
     def loss(self, *, sensitivity: SensitivityLike) -> Loss:
         _one_step(sensitivity, self.neighbours.add_remove_steps * self.rows)
@@ -97,7 +107,7 @@ class SmoothTrimmedMean:
     def __post_init__(self) -> None:
         _ready(self, self.noise, self.neighbours)
         object.__setattr__(self, "rows", whole(1, rows=self.rows))
-        _one_value_if_replaced("the trimmed mean", self.rows, self.neighbours)
+        one_value_if_replaced("the trimmed mean", self.rows, self.neighbours)
         if not 0 <= exact(trim=self.trim) < Fraction(1, 2):
             raise InvalidParameter("trim", self.trim, allowed="at least 0 and below 1/2")
         object.__setattr__(self, "trim", exact(trim=self.trim))
@@ -190,16 +200,6 @@ def _ready(mechanism: SmoothQuantile | SmoothTrimmedMean, noise: object, neighbo
 def _right_noise(noise: object) -> None:
     if not isinstance(noise, SmoothCauchy | SmoothLaplace):
         raise InvalidParameter("noise", type(noise), allowed="SmoothCauchy or SmoothLaplace")
-
-
-def _one_value_if_replaced(what: str, rows: int, neighbours: Neighbours) -> None:
-    if rows > 1 and not isinstance(neighbours, AddRemove):
-        raise TheoremDoesNotApply(
-            f"{what} where one unit is replaced",
-            needs="one value of each unit",
-            given=f"up to {rows}",
-            instead="neighbours that add or remove",
-        )
 
 
 def _one_step(sensitivity: SensitivityLike, most: int) -> None:

@@ -18,8 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InvalidParameter
+from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.mechanisms.rank_grid import ValueCounts
+from dalenius.privacy.neighbours import AddRemove, Neighbours
 from dalenius.randomness.integers import integer_array
 
 Profile: TypeAlias = Callable[[int], int]
@@ -208,3 +209,14 @@ def grid(lower: object, upper: object) -> tuple[int, int]:
     if len(ends) < 2 or ends[0] > ends[1]:
         raise InvalidParameter("upper", upper, allowed=f"an integer, as is lower = {lower}, and not below it")
     return int(ends[0]), int(ends[1])
+
+
+def one_value_if_replaced(what: str, rows: int, neighbours: Neighbours) -> None:
+    """Refuse several values of a unit that is replaced: its values could be more or fewer, and the number changes."""
+    if rows > 1 and not isinstance(neighbours, AddRemove):
+        raise TheoremDoesNotApply(
+            f"{what} where one unit is replaced",
+            needs="one value of each unit",
+            given=f"up to {rows}",
+            instead="neighbours that add or remove",
+        )

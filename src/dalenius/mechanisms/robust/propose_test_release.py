@@ -7,7 +7,16 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.robust.profiles import Ordered, Reach, Values, Windows, distance_beyond, grid, rank
+from dalenius.mechanisms.robust.profiles import (
+    Ordered,
+    Reach,
+    Values,
+    Windows,
+    distance_beyond,
+    grid,
+    one_value_if_replaced,
+    rank,
+)
 from dalenius.mechanisms.robust.stability import FAR, StabilityTest, one_step
 from dalenius.privacy.losses import ApproximateDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, stated
@@ -85,7 +94,8 @@ class ProposedQuantile:
     """The p-quantile of integers on a public grid by propose-test-release, with the exact distance.
 
     Guarantee: that of `ProposeTestRelease`. The distance is the least k for which the profile of the quantile passes
-    the bound: `Windows` where values are replaced, `Reach` (exact for the median) where they are added or removed.
+    the bound: `Windows` where values are replaced, `Reach` (exact for the median of one value of each unit) where up
+    to `rows` of them are added or removed.
     Reference: Dwork & Lei 2009; Dwork & Roth 2014, Section 7.2.
     Textbook: S11.4.
     """
@@ -97,6 +107,7 @@ class ProposedQuantile:
     delta: Fraction
     neighbours: Neighbours
     p: Fraction = Fraction(1, 2)
+    rows: int = 1
 
     def __post_init__(self) -> None:
         inner = self.inner
@@ -106,14 +117,16 @@ class ProposedQuantile:
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
         object.__setattr__(self, "p", probability(p=self.p))
+        object.__setattr__(self, "rows", whole(1, rows=self.rows))
+        one_value_if_replaced("the quantile", self.rows, self.neighbours)
 
     @property
     def inner(self) -> ProposeTestRelease:
         return ProposeTestRelease(bound=self.bound, epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
 
     def loss(self, *, sensitivity: SensitivityLike) -> ApproximateDP:
-        """The sensitivity is that of the counts of all values: one value comes, goes or is replaced."""
-        one_step(sensitivity, mechanism=_NAME, most=self.neighbours.add_remove_steps)
+        """The sensitivity is that of the counts of all values: those of one unit come, go or are replaced."""
+        one_step(sensitivity, mechanism=_NAME, most=self.neighbours.add_remove_steps * self.rows)
         return self.inner.loss(sensitivity=1)
 
     def release(self, values: Values, entropy: Entropy) -> int | None:
@@ -125,7 +138,8 @@ class ProposedQuantile:
         """The quantile and its distance from data that break the bound."""
         ordered = Ordered.of(values, lower=self.lower, upper=self.upper)
         place = rank(self.p, ordered.size)
-        profile = Reach(ordered, self.p) if isinstance(self.neighbours, AddRemove) else Windows(ordered, place)
+        adds = isinstance(self.neighbours, AddRemove)
+        profile = Reach(ordered, self.p, self.rows) if adds else Windows(ordered, place)
         if ordered.width <= self.bound:
             return Proposed(ordered.at(place) if ordered.size else self.lower, FAR)
         # Within n + 1 steps every profile reaches the whole width.

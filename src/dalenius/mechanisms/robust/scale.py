@@ -10,12 +10,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 from flint import arb
 
-from dalenius.errors import TheoremDoesNotApply, UnusableValue
-from dalenius.mechanisms.robust.profiles import Ordered, Values, grid, rank
+from dalenius.errors import UnusableValue
+from dalenius.mechanisms.robust.profiles import Ordered, Values, grid, one_value_if_replaced, rank
 from dalenius.mechanisms.robust.quartile_edits import edits_out_of_bin
 from dalenius.mechanisms.robust.stability import FAR, StabilityTest, one_step
 from dalenius.privacy.losses import ApproximateDP
-from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace, stated
+from dalenius.privacy.neighbours import Neighbours, Replace, stated
 from dalenius.privacy.numbers import Number, inside_unit, positive, whole
 from dalenius.privacy.reals import ball, precise, upper
 from dalenius.privacy.sensitivity import SensitivityLike
@@ -71,14 +71,7 @@ class InterquartileScale:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", whole(1, rows=self.rows))
-        if self.rows > 1 and not isinstance(stated(self.neighbours), AddRemove):
-            raise TheoremDoesNotApply(
-                "the scale where one unit is replaced",
-                needs="one value of each unit",
-                given=f"up to {self.rows}",
-                instead="neighbours that add or remove",
-            )
-        stated(self.neighbours)
+        one_value_if_replaced("the scale", self.rows, stated(self.neighbours))
         lower, upper = grid(self.lower, self.upper)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)

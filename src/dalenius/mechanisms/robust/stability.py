@@ -164,10 +164,12 @@ def stable_leader(counts: Mapping[Hashable, int], *, neighbours: Neighbours, row
 
 
 def stable_quantile(
-    values: Values, *, lower: int, upper: int, neighbours: Neighbours, p: Number = Fraction(1, 2)
+    values: Values, *, lower: int, upper: int, neighbours: Neighbours, p: Number = Fraction(1, 2), rows: int = 1
 ) -> Stable:
     """The p-quantile of integers on a public grid, and its distance to instability.
 
+    With up to `rows` values of each unit that comes or goes, the steps to another quantile are the values that it takes
+    over `rows`, rounded up; the distance is one less.
     Reference: Dwork & Roth 2014, Section 7.3.1, for the median.
     Textbook: S11.6, S11.8.
     """
@@ -189,7 +191,7 @@ def stable_quantile(
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if changed(middle) else (middle, high)
-    return Stable(here, high - 1)
+    return Stable(here, -(-high // rows) - 1)
 
 
 def one_step(sensitivity: SensitivityLike, *, mechanism: str, most: int = 1) -> None:

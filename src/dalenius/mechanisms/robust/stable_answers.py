@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dalenius.mechanisms.rank_grid import ValueCounts
-from dalenius.mechanisms.robust.profiles import Values, grid
+from dalenius.mechanisms.robust.profiles import Values, grid, one_value_if_replaced
 from dalenius.mechanisms.robust.stability import (
     DistanceToInstability,
     Stable,
@@ -83,8 +83,8 @@ class StableMode:
 class StableQuantile:
     """The p-quantile of integers on a public grid, exactly, if many values would have to change to move it; else None.
 
-    Guarantee: that of `DistanceToInstability`; the distance of a quantile is known exactly. For data with many equal
-    values: where all values differ, every quantile is unstable.
+    Guarantee: that of `DistanceToInstability`, where one unit has up to `rows` values; the distance of a quantile is
+    known exactly. For data with many equal values: where all values differ, every quantile is unstable.
     Reference: Dwork & Roth 2014, Section 7.3.1.
     Textbook: S11.6.
     """
@@ -95,26 +95,33 @@ class StableQuantile:
     delta: Fraction
     neighbours: Neighbours
     p: Fraction = Fraction(1, 2)
+    rows: int = 1
 
     def __post_init__(self) -> None:
         lower, upper = grid(self.lower, self.upper)
         settings = {"lower": lower, "upper": upper, "p": probability(p=self.p)}
         for name, value in {**settings, "epsilon": self.inner.epsilon, "delta": self.inner.delta}.items():
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "rows", whole(1, rows=self.rows))
+        one_value_if_replaced("the quantile", self.rows, self.neighbours)
 
     @property
     def inner(self) -> DistanceToInstability:
         return DistanceToInstability(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
 
     def loss(self, *, sensitivity: SensitivityLike) -> ApproximateDP:
-        """The sensitivity is that of the counts of all values: one value comes, goes or is replaced."""
-        one_step(sensitivity, mechanism=_NAME, most=self.neighbours.add_remove_steps)
+        """The sensitivity is that of the counts of all values: those of one unit come, go or are replaced."""
+        one_step(sensitivity, mechanism=_NAME, most=self.neighbours.add_remove_steps * self.rows)
         return self.inner.loss(sensitivity=1)
 
     def release(self, values: Values, entropy: Entropy) -> int | None:
         """The quantile, or None."""
-        found = stable_quantile(values, lower=self.lower, upper=self.upper, neighbours=self.neighbours, p=self.p)
-        return self.inner.release(found, entropy)  # type: ignore[no-any-return]
+        return self.inner.release(self.stable(values), entropy)  # type: ignore[no-any-return]
+
+    def stable(self, values: Values) -> Stable:
+        """The quantile and its distance to instability."""
+        ends = {"lower": self.lower, "upper": self.upper}
+        return stable_quantile(values, **ends, neighbours=self.neighbours, p=self.p, rows=self.rows)
 
 
 def _by_value(counts: Mapping[Hashable, int] | ValueCounts) -> Mapping[Hashable, int]:

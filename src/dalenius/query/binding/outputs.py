@@ -17,7 +17,7 @@ from dalenius.privacy.numbers import exact
 from dalenius.query.binding.scopes import Scope
 from dalenius.query.binding.terms import aggregated, applied, constant, expression, is_aggregate, refuse_units_in
 from dalenius.query.expressions import Column, Expression
-from dalenius.query.questions import Compute, Given, KeyOf, Post, Statistic, ValueOf
+from dalenius.query.questions import VALUES, Compute, Given, KeyOf, Post, Statistic, ValueOf
 from dalenius.query.syntax.rendering import text
 from dalenius.query.syntax.syntax import Apply, Constant, Name, Term, UnitsIn
 from dalenius.query.types import Domain, Number, Ranged
@@ -30,13 +30,18 @@ _KINDS = {
     "corr": "correlation", "min": "quantile", "max": "quantile", "median": "quantile", "quantile": "quantile",
     "mode": "mode", "histogram": "histogram", "robust_median": "robust_quantile",
     "robust_quantile": "robust_quantile", "robust_trimmed_mean": "trimmed_mean", "robust_scale": "robust_scale",
-    "stable_mode": "stable_mode",
+    "stable_mode": "stable_mode", "stable_median": "stable_quantile", "stable_quantile": "stable_quantile",
+    "proposed_median": "proposed_quantile", "proposed_quantile": "proposed_quantile",
 }  # fmt: skip
-_ARGUMENTS = {"covar": 2, "corr": 2, "quantile": 2, "robust_quantile": 2, "robust_trimmed_mean": 2}
-_TARGETS = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1), "robust_median": Fraction(1, 2)}
-_ORDERED = ("quantile", "robust_quantile")
+_ARGUMENTS = {
+    "covar": 2, "corr": 2, "quantile": 2, "robust_quantile": 2, "robust_trimmed_mean": 2, "stable_quantile": 2,
+    "proposed_median": 2, "proposed_quantile": 3,
+}  # fmt: skip
+_MEDIANS = ("median", "robust_median", "stable_median", "proposed_median")
+_TARGETS = {"min": Fraction(0), "max": Fraction(1), **dict.fromkeys(_MEDIANS, Fraction(1, 2))}
+_ORDERED = ("quantile", "robust_quantile", "stable_quantile")
 """Kinds that need an order; as functions they name the quantile that they want."""
-_WITH_A_SHARE = (*_ORDERED, "robust_trimmed_mean")
+_WITH_A_SHARE = (*_ORDERED, "robust_trimmed_mean", "proposed_quantile")
 """Functions whose second argument is a constant."""
 _STAND_IN = Number(True, -1000, 1000)
 
@@ -123,12 +128,14 @@ class Outputs:
                 instead="See the page on functions.",
             )
         p = _probability(term) if term.function in _WITH_A_SHARE else _TARGETS.get(term.function)
-        terms = term.arguments[:1] if term.function in _WITH_A_SHARE else term.arguments
+        proposed = _KINDS[term.function] == "proposed_quantile"
+        terms = term.arguments[:1] if proposed or term.function in _WITH_A_SHARE else term.arguments
         found = [expression(argument, self.scope) for argument in terms]
         for each in found:
             _require_kind(term, each.domain)
         columns = tuple(self._argument(each) for each in found)
-        return Statistic(_KINDS[term.function], columns, p), _stand_in(term, found[0].domain)  # type: ignore[arg-type]
+        bound = _bound(term, found[0].domain) if proposed else None
+        return Statistic(_KINDS[term.function], columns, p, bound), _stand_in(term, found[0].domain)  # type: ignore[arg-type]
 
     def _argument(self, found: Expression) -> str:
         return self.arguments.setdefault(found, f"x.{len(self.arguments)}")
@@ -151,7 +158,7 @@ def _stand_in(term: Apply, domain: Domain) -> Domain | None:
     """A domain of the kind that the noisy statistic has."""
     if term.function == "histogram":
         return None
-    if _KINDS[term.function] in ("quantile", "mode", "robust_quantile", "stable_mode"):
+    if _KINDS[term.function] in VALUES:
         return domain.or_null()
     if term.function == "sum":
         return _STAND_IN
@@ -159,21 +166,40 @@ def _stand_in(term: Apply, domain: Domain) -> Domain | None:
 
 
 def _probability(term: Apply) -> Fraction:
-    """The p of QUANTILE(x, p) or ROBUST_QUANTILE(x, p), a constant from 0 to 1; or the share that
+    """The p of QUANTILE(x, p) and of others like it, a constant from 0 to 1; or the share that
     ROBUST_TRIMMED_MEAN(x, share) leaves out at each end, below 1/2."""
-    given, trims = term.arguments[1], term.function == "robust_trimmed_mean"
-    try:
-        p = exact(p=given.value) if isinstance(given, Constant) else None
-    except InvalidParameter:
-        p = None
-    wanted = p is not None and (0 <= p < Fraction(1, 2) if trims else 0 <= p <= 1)
-    if p is None or not wanted or isinstance(getattr(given, "value", None), bool):
+    p, trims = _number(term.arguments[1]), term.function == "robust_trimmed_mean"
+    if p is None or not (0 <= p < Fraction(1, 2) if trims else 0 <= p <= 1):
+        example = "0.1" if trims else "0.9, 2" if term.function == "proposed_quantile" else "0.9"
         raise QueryRefused(
             text(term),
             rule=f"the second argument is a constant {'of at least 0 and below 0.5' if trims else 'from 0 to 1'}",
-            instead=f"Write {term.function.upper()}(x, {'0.1' if trims else '0.9'}).",
+            instead=f"Write {term.function.upper()}(x, {example}).",
         )
     return p
+
+
+def _bound(term: Apply, domain: Domain) -> Fraction:
+    """How far one unit may move a quantile that is released: the last argument, at least a step of the column."""
+    assert isinstance(domain, Number)
+    bound = _number(term.arguments[-1])
+    if bound is None or bound < domain.step:
+        raise QueryRefused(
+            text(term),
+            rule=f"the last argument is a constant of at least {domain.step}, the step of its values",
+            instead="Say how far one unit may move it: PROPOSED_MEDIAN(x, 2), PROPOSED_QUANTILE(x, 0.9, 2).",
+        )
+    return bound
+
+
+def _number(term: Term) -> Fraction | None:
+    """The value of a constant that is a number."""
+    if not isinstance(term, Constant) or isinstance(term.value, bool):
+        return None
+    try:
+        return exact(constant=term.value)
+    except InvalidParameter:
+        return None
 
 
 def _require_kind(term: Apply, domain: Domain) -> None:

@@ -19,6 +19,7 @@ AGGREGATES = frozenset(
     {
         "count", "sum", "avg", "variance", "stddev", "covar", "corr", "min", "max", "median", "quantile", "mode",
         "histogram", "robust_median", "robust_quantile", "robust_trimmed_mean", "robust_scale", "stable_mode",
+        "stable_median", "stable_quantile", "proposed_median", "proposed_quantile",
     }
 )  # fmt: skip
 """Functions of many rows; all others are functions of one row."""

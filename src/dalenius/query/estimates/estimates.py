@@ -26,8 +26,8 @@ from dalenius.query.types import Code, Domain, Number
 from dalenius.randomness.laws import NoiseLaw
 
 COUNTS = ("count", "present", "units", "distinct")
-ROBUST = ("robust_quantile", "trimmed_mean", "robust_scale", "stable_mode")
-"""Statistics whose noise depends on the values, so that they have no bars."""
+ROBUST = ("robust_quantile", "trimmed_mean", "robust_scale", "stable_mode", "stable_quantile", "proposed_quantile")
+"""Statistics whose noise, or whether they are released, depends on the values; only `proposed_quantile` has bars."""
 LEVEL = Fraction(95, 100)
 _BLOCK = 1 << 14
 
@@ -51,9 +51,10 @@ class NoisyQuantiles:
 
 @dataclass(frozen=True)
 class NoisyChoices:
-    """The code that was chosen for each group."""
+    """The code that was chosen for each group, or None; and the law of its noise, where that is public."""
 
     codes: Sequence[Code]
+    law: NoiseLaw | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +103,7 @@ def estimate(
     if statistic.kind == "quantile":
         return _quantiles(cast(NoisyQuantiles, inputs[0]), domains[0])
     if statistic.kind in ("mode", *ROBUST):
-        codes = cast(NoisyChoices, inputs[0]).codes
-        return Estimates([_shown(statistic.kind, domains[0], code) for code in codes], [None] * len(codes))
+        return _choices(statistic.kind, cast(NoisyChoices, inputs[0]), domains[0], level)
     if statistic.kind == "histogram":
         return _histogram(cast(NoisyHistogram, inputs[0]), domains[0], level)
     return _intervals(statistic.kind, cast(Sequence[NoisyNumbers], inputs), domains, level)
@@ -164,6 +164,14 @@ def _distance(domain: Domain, code: Any, low: Any, high: Any) -> Any:
     if isinstance(domain, Number):  # whose codes may be shown as other kinds of numbers each
         return domain.shown(max(code - low, high - code))
     return max(domain.shown(code) - domain.shown(low), domain.shown(high) - domain.shown(code))
+
+
+def _choices(kind: str, noisy: NoisyChoices, domain: Domain, level: Fraction) -> Estimates:
+    error = None
+    if noisy.law is not None and isinstance(domain, Number):
+        error = domain.shown(min(noisy.law.quantile(1 - level), domain.upper - domain.lower))
+    values = [_shown(kind, domain, code) for code in noisy.codes]
+    return Estimates(values, [None if value is None else error for value in values])
 
 
 def _shown(kind: str, domain: Domain, released: Any) -> Any:

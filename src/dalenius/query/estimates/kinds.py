@@ -14,7 +14,7 @@ from math import gcd, lcm
 from typing import Any, Literal, TypeAlias
 
 from dalenius.query.estimates.estimates import COUNTS, step
-from dalenius.query.questions import Compute, Given, KeyOf, Post, Statistic, ValueOf
+from dalenius.query.questions import VALUES, Compute, Given, KeyOf, Post, Statistic, ValueOf
 from dalenius.query.types import Bool, Days, Domain, Moments, Number
 
 Name: TypeAlias = Literal["exact", "real", "date", "moment", "truth", "text", "span", "histogram", "null"]
@@ -58,7 +58,7 @@ def of_statistic(statistic: Statistic, domains: Sequence[Domain]) -> Kind:
         return COUNT
     if statistic.kind == "sum":
         return replace(of_domain(domains[0]), unit=step(domains[0]), size=of_domain(domains[0]).size * _MANY)
-    if statistic.kind in ("quantile", "mode", "robust_quantile", "stable_mode"):
+    if statistic.kind in VALUES:
         return of_domain(domains[0])
     return Kind("histogram", of=of_domain(domains[0])) if statistic.kind == "histogram" else REAL
 

@@ -90,6 +90,29 @@ def stable_mode(column: str | Formula) -> Formula:
     return _of("stable_mode", column)
 
 
+def stable_median(column: str | Formula) -> Formula:
+    """The median of a column, exactly, or nothing where few units could change it: for columns with many equal
+    values."""
+    return _of("stable_median", column)
+
+
+def stable_quantile(column: str | Formula, p: Number) -> Formula:
+    """Another quantile than the median, as `stable_median`."""
+    return Formula(Apply("stable_quantile", (named(column).term, Constant(exact(p=p)))))
+
+
+def proposed_median(column: str | Formula, bound: Number) -> Formula:
+    """The median of a column with noise for units that move it by at most `bound`, or nothing where one could move it
+    further, or few steps away from there."""
+    return Formula(Apply("proposed_median", (named(column).term, Constant(exact(bound=bound)))))
+
+
+def proposed_quantile(column: str | Formula, p: Number, bound: Number) -> Formula:
+    """Another quantile than the median, as `proposed_median`."""
+    given = Constant(exact(p=p)), Constant(exact(bound=bound))
+    return Formula(Apply("proposed_quantile", (named(column).term, *given)))
+
+
 def quantile(column: str | Formula, p: Number) -> Formula:
     """The value that a part `p` of the rows does not exceed."""
     return Formula(Apply("quantile", (named(column).term, Constant(exact(p=p)))))

@@ -56,6 +56,10 @@ AGGREGATES = frozenset(
         "robust_trimmed_mean",
         "robust_scale",
         "stable_mode",
+        "stable_median",
+        "stable_quantile",
+        "proposed_median",
+        "proposed_quantile",
     }
 )
 

@@ -28,6 +28,8 @@ _ROBUST_TITLES = {
     "robust_quantile": "quantile {p} of {of}, with noise that fits the values",
     "trimmed_mean": "mean of {of} without {p} at each end, with noise that fits the values",
     "robust_scale": "interquartile range of {of} to within a factor, where it is stable",
+    "stable_quantile": "quantile {p} of {of}, where it is stable",
+    "proposed_quantile": "quantile {p} of {of}, where no unit moves it by more than {bound}",
     "stable_mode": "most frequent value of {of}, where it is stable",
 }
 
@@ -79,11 +81,12 @@ class Mode(Measurement):
 
 @dataclass(frozen=True)
 class Robust(Measurement):
-    """A robust statistic of a column, for each key: its kind, and its share where it has one."""
+    """A robust statistic of a column, for each key: its kind, and its share and bound where it has them."""
 
     kind: str
     domain: Domain
     p: Fraction | None
+    bound: Fraction | None
 
 
 @dataclass(frozen=True)
@@ -337,11 +340,11 @@ class _Lowering:
         change = listed_change(self._neighbours, groups=self._groups, rows=rows)
         domain, title = self._domain(name), self._named(statistic)
         if statistic.kind in ROBUST:
-            title = _ROBUST_TITLES[statistic.kind].format(p=statistic.p, of=self._told(name))
-            part = Robust(title, source, 0, change, self._groups, rows, statistic.kind, domain, statistic.p)
-            return self._measured(part)
-        kind = Mode if statistic.kind == "mode" else Counts
-        return self._measured(kind(title, source, 0, change, self._groups, rows, domain))
+            kind, p, bound = statistic.kind, statistic.p, statistic.bound
+            title = _ROBUST_TITLES[kind].format(p=p, of=self._told(name), bound=bound)
+            return self._measured(Robust(title, source, 0, change, self._groups, rows, kind, domain, p, bound))
+        made = Mode if statistic.kind == "mode" else Counts
+        return self._measured(made(title, source, 0, change, self._groups, rows, domain))
 
     # ---- collecting
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.key_selection import KeyCounts
 from dalenius.mechanisms.limited_domain import LimitedTopK
 from dalenius.mechanisms.quantiles import ValueCounts
+from dalenius.mechanisms.robust.grouped import GroupedStatistic
+from dalenius.mechanisms.robust.propose_test_release import ProposedQuantile
 from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.privacy.exact import Exact
 from dalenius.query.cells import Cells
@@ -106,7 +108,9 @@ class _Taking:
 
     @take.register
     def _(self, part: Robust, step: Step) -> Sequence[Noisy]:
-        return [NoisyChoices(list(self._measured(step, self._lists)))]
+        statistic = cast(GroupedStatistic, step.mechanism).statistic
+        law = statistic.inner.noise.law if isinstance(statistic, ProposedQuantile) else None
+        return [NoisyChoices(list(self._measured(step, self._lists)), law)]
 
     @take.register
     def _(self, part: Quantiles, step: Step) -> Sequence[Noisy]:

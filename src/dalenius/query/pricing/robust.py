@@ -15,9 +15,10 @@ from dalenius.errors import QueryRefused
 from dalenius.mechanisms.robust.grouped import GroupedStatistic, RobustStatistic
 from dalenius.mechanisms.robust.order_statistics import FINENESS, SmoothQuantile, SmoothTrimmedMean
 from dalenius.mechanisms.robust.profiles import Ordered
+from dalenius.mechanisms.robust.propose_test_release import ProposedQuantile
 from dalenius.mechanisms.robust.scale import InterquartileScale
 from dalenius.mechanisms.robust.smooth import SmoothCauchy, smooth_bound
-from dalenius.mechanisms.robust.stable_answers import StableMode
+from dalenius.mechanisms.robust.stable_answers import StableMode, StableQuantile
 from dalenius.privacy.group import group_delta
 from dalenius.privacy.losses import ApproximateDP, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours
@@ -26,7 +27,7 @@ from dalenius.query.pricing.measurements import Robust
 from dalenius.query.pricing.offers import least_affordable, rounded_down
 from dalenius.query.types import Domain, Number, Ranged
 
-STABLE = ("robust_scale", "stable_mode")
+STABLE = ("robust_scale", "stable_mode", "stable_quantile", "proposed_quantile")
 """Statistics that are released where they are stable: the test of that fails with a small probability."""
 _MANY = 10_000  # evenly spread values from which on an error shrinks like 1 / n
 
@@ -51,6 +52,13 @@ def _statistic(part: Robust, epsilon: Fraction, shared: dict[str, Any]) -> Robus
     if part.kind == "robust_scale":
         return InterquartileScale(**shared)
     assert part.p is not None
+    if part.kind == "stable_quantile":
+        return StableQuantile(**shared, p=part.p)
+    if part.kind == "proposed_quantile":
+        assert isinstance(part.domain, Number)
+        assert part.bound is not None
+        width = part.domain.upper - part.domain.lower  # nobody moves a quantile further
+        return ProposedQuantile(**shared, p=part.p, bound=max(1, min(floor(part.bound / part.domain.step), width)))
     noise = SmoothCauchy.calibrated(epsilon=epsilon)
     if part.kind == "trimmed_mean":
         return SmoothTrimmedMean(**shared, noise=noise, trim=part.p)
@@ -79,6 +87,14 @@ def robust_expectation(mechanism: GroupedStatistic, domain: Domain, level: Fract
     if isinstance(statistic, StableMode):
         lead = statistic.lead(beta)
         return _said(f"exact where it leads by {lead:,} rows or more; where it does not, perhaps NULL", level)
+    if isinstance(statistic, StableQuantile):
+        enough = statistic.inner.enough(beta) * statistic.rows + 1
+        return _said(f"exact where {enough:,} rows cannot change it; where they can, perhaps NULL", level)
+    if isinstance(statistic, ProposedQuantile):
+        assert isinstance(domain, Number)
+        noise = min(statistic.inner.error(beta), statistic.upper - statistic.lower)
+        steady = f"{statistic.inner.enough(beta):,} units more or fewer let no unit move it by more than proposed"
+        return _said(f"± {figure(float(noise * domain.step))} where {steady}; where they do, perhaps NULL", level)
     if isinstance(statistic, InterquartileScale):
         factor, rows = 2 ** float(statistic.error(beta)), statistic.test.enough(beta) * statistic.rows + 1
         size = f"right to within a factor of {figure(factor)}" if factor < 1000 else "known to no useful factor"

@@ -44,6 +44,8 @@ AGGREGATES: Mapping[str, tuple[str, int, int | None]] = {
     "mode": ("mode", 1, 1), "histogram": ("histogram", 1, 1), "robust_median": ("robust_median", 1, 1),
     "robust_quantile": ("robust_quantile", 2, 2), "robust_trimmed_mean": ("robust_trimmed_mean", 2, 2),
     "robust_scale": ("robust_scale", 1, 1), "stable_mode": ("stable_mode", 1, 1),
+    "stable_median": ("stable_median", 1, 1), "stable_quantile": ("stable_quantile", 2, 2),
+    "proposed_median": ("proposed_median", 2, 2), "proposed_quantile": ("proposed_quantile", 3, 3),
 }  # fmt: skip
 """SQL name -> (aggregate, fewest arguments, most arguments)."""
 

@@ -108,6 +108,9 @@ ALL = {
     "trimmed mean": "SELECT city, ROBUST_TRIMMED_MEAN(age, 0.1) AS m FROM visits GROUP BY city",
     "scale": "SELECT city, ROBUST_SCALE(cost) AS m FROM visits GROUP BY city",
     "mode": "SELECT city, STABLE_MODE(age) AS m, STABLE_MODE(icd) AS i FROM visits GROUP BY city",
+    "stable quantile": "SELECT city, STABLE_MEDIAN(age) AS m, STABLE_QUANTILE(day, 0.9) AS d FROM visits GROUP BY city",
+    "proposed quantile": "SELECT city, PROPOSED_MEDIAN(age, 3) AS m, PROPOSED_QUANTILE(cost, 0.9, 5) AS c "
+    "FROM visits GROUP BY city",
 }
 every = pytest.mark.parametrize("text", ALL.values(), ids=list(ALL))
 
@@ -163,6 +166,27 @@ def test_trimmed_means_scales_and_modes_are_asked_for_in_sql_and_frames() -> Non
         assert asked.question.statistics == db.sql(text).question.statistics
 
 
+def test_stable_and_proposed_quantiles_are_asked_for_in_sql_and_frames() -> None:
+    """Ages are spread evenly, so their median moves and needs noise; most costs are equal, so theirs does not."""
+    text = (
+        "SELECT city, STABLE_MEDIAN(age) AS s, STABLE_MEDIAN(cost) AS c, PROPOSED_MEDIAN(age, 1) AS m "
+        "FROM visits GROUP BY city HAVING city IS NOT NULL"
+    )
+    data = visits(patients=6000, each=1)
+    data = data.set_column(3, "cost", pa.array([25.5 if patient % 7 else 900.0 for patient in range(6000)]))
+    with clinic(dl.Budget(epsilon=400, delta="1e-6"), data=data) as db:
+        answer = db.sql(text).run(epsilon=300)
+        assert [float(cost) for cost in answer["c"]] == [25.5] * 3
+        assert all(abs(age - 49.5) <= answer["m ±"][0] + 10 for age in answer["m"])
+        assert len(set(answer["m ±"])) == 1, "noise for one proposal is public"
+        assert set(answer["c ±"]) == {None}
+        frame = db.table("visits").group_by("city")
+        asked = frame.agg(s=dl.stable_median("age"), c=dl.stable_median("cost"), m=dl.proposed_median("age", 1)).asked()
+        assert asked.question.statistics == db.sql(text).question.statistics
+        other = db.sql(text.replace("age, 1", "age, 2"))
+        assert other.run(epsilon=1).receipt != db.sql(text).run(epsilon=1).receipt
+
+
 def test_an_answer_that_is_not_stable_is_null_and_costs_the_same() -> None:
     text = "SELECT STABLE_MODE(icd) AS icd, ROBUST_SCALE(age) AS scale FROM visits"
     clear = visits(patients=2000, each=1)
@@ -178,9 +202,9 @@ def test_an_answer_that_is_not_stable_is_null_and_costs_the_same() -> None:
 
 def test_an_account_without_delta_refuses_what_needs_one_and_pays_nothing() -> None:
     with clinic(dl.Budget(epsilon=3)) as db:
-        for name in ("ROBUST_SCALE", "STABLE_MODE"):
+        for term in ("ROBUST_SCALE(age)", "STABLE_MODE(age)", "STABLE_MEDIAN(age)", "PROPOSED_MEDIAN(age, 2)"):
             with pytest.raises(QueryRefused, match="no delta; nothing was read or spent"):
-                db.sql(f"SELECT {name}(age) AS m FROM visits").run(epsilon=1)
+                db.sql(f"SELECT {term} AS m FROM visits").run(epsilon=1)
         assert db.spent()["patients"].share == 0
         assert db.sql("SELECT ROBUST_TRIMMED_MEAN(age, 0.1) AS m FROM visits").run(epsilon=1).names == ("m",)
 
@@ -205,6 +229,9 @@ def test_errors_are_told_before_paying() -> None:
         assert told["m"].at(10**6) < told["m"].at(10**4) <= 120
         assert "rows cannot halve or double it" in str(told["s"])
         assert "leads by" in str(told["c"])
+        told = db.sql("SELECT STABLE_MEDIAN(age) s, PROPOSED_MEDIAN(age, 2) m FROM visits").expected_error(epsilon=1)
+        assert "rows cannot change it" in str(told["s"])
+        assert "no unit move it by more than proposed" in str(told["m"])
         assert db.spent()["patients"].share == 0
     with clinic(dl.Budget(epsilon=60, delta="1e-9")) as db:
         assert "to within a factor of" in str(db.sql(text).expected_error(epsilon=50)["s"])
@@ -218,6 +245,12 @@ def test_errors_are_told_before_paying() -> None:
         ("ROBUST_TRIMMED_MEAN(city, 0.1)", "takes numbers"),
         ("ROBUST_SCALE(day)", "takes numbers"),
         ("STABLE_MODE(patient_id)", "whose row"),
+        ("STABLE_MEDIAN(city)", "numbers, dates or moments"),
+        ("PROPOSED_MEDIAN(day, 2)", "takes numbers"),
+        ("PROPOSED_MEDIAN(age, 0.5)", "at least 1"),
+        ("PROPOSED_MEDIAN(age, TRUE)", "at least 1"),
+        ("PROPOSED_MEDIAN(age, cost)", "a constant"),
+        ("PROPOSED_QUANTILE(age, 2, 1)", "0 to 1"),
     ],
 )
 def test_what_they_cannot_take_is_refused(term: str, rule: str) -> None:

@@ -1,5 +1,5 @@
-"""Trimmed means, scales and modes where the number of values is private and a unit has several: bounds hold for all
-small databases, distances equal those found by trying all, and no pair of neighbours refutes the claims."""
+"""Trimmed means, scales, modes and quantiles where the number of values is private and a unit has several: bounds hold
+for all small databases, distances equal those found by trying all, and no pair of neighbours refutes the claims."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from dalenius.errors import TheoremDoesNotApply
 from dalenius.mechanisms.rank_grid import ValueCounts
 from dalenius.mechanisms.robust.order_statistics import FINENESS, SmoothTrimmedMean
 from dalenius.mechanisms.robust.profiles import Ordered, TrimmedReach
+from dalenius.mechanisms.robust.propose_test_release import ProposedQuantile
 from dalenius.mechanisms.robust.quartile_edits import edits_out_of_bin
 from dalenius.mechanisms.robust.scale import SYSTEMS, InterquartileScale, Spread, System, bin_edges
 from dalenius.mechanisms.robust.smooth import SmoothCauchy, smooth_bound
 from dalenius.mechanisms.robust.stability import FAR, stable_leader
-from dalenius.mechanisms.robust.stable_answers import StableMode
+from dalenius.mechanisms.robust.stable_answers import StableMode, StableQuantile
 from dalenius.privacy.losses import ApproximateDP, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import ball, precise
@@ -287,3 +288,93 @@ def test_a_mode_of_values_that_nobody_listed_comes_exactly_or_not_at_all() -> No
     assert {mechanism.release(close, SeededEntropy(turn)) for turn in range(30)} == {None}
     assert mechanism.release(ValueCounts(texts[:0], np.array([], dtype=np.int64)), SeededEntropy(1)) is None
     assert stable_leader({"one": 5}, neighbours=ADD, rows=2).distance == 2
+
+
+# ---- quantiles
+
+QUANTILES = [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)]
+
+
+def stable(**options: Any) -> StableQuantile:
+    settings = {"lower": 0, "upper": 3, "epsilon": Fraction(1), "delta": Fraction(1, 20), "neighbours": ADD}
+    return StableQuantile(**{**settings, **options})
+
+
+def proposed(**options: Any) -> ProposedQuantile:
+    settings = {"lower": 0, "upper": 3, "bound": 1, "epsilon": Fraction(1), "delta": Fraction(1, 20)}
+    return ProposedQuantile(**{**settings, "neighbours": ADD, **options})
+
+
+@pytest.mark.textbook("S11.6")
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("p", QUANTILES, ids=str)
+def test_the_distance_of_a_quantile_is_zero_next_to_another_and_moves_by_one(p: Fraction, rows: int) -> None:
+    every = list(up_to(6, 3))
+    found = {each: stable(p=p, rows=rows).stable(each) for each in every}
+    for first in every:
+        for second in every:
+            if not a_step_apart(first, second, rows):
+                continue
+            if found[first].answer == found[second].answer:
+                assert abs(found[first].distance - found[second].distance) <= 1
+            else:
+                assert found[first].distance == found[second].distance == 0
+
+
+@pytest.mark.textbook("S11.4")
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("p", QUANTILES, ids=str)
+def test_the_distance_of_a_proposal_is_zero_where_a_step_breaks_it_and_moves_by_one(p: Fraction, rows: int) -> None:
+    every = list(up_to(6, 3))
+    found = {each: proposed(p=p, rows=rows).proposed(each) for each in every}
+    broken = 0
+    for first in every:
+        for second in every:
+            if a_step_apart(first, second, rows):
+                assert abs(found[first].distance - found[second].distance) <= 1
+                if abs(found[first].value - found[second].value) > 1:
+                    broken += 1
+                    assert found[first].distance == found[second].distance == 0
+    assert broken
+
+
+def law(mechanism: StableQuantile | ProposedQuantile, rows: Rows) -> dict[Any, arb]:
+    with precise():
+        if isinstance(mechanism, StableQuantile):
+            answer, distance = mechanism.stable(rows)
+            passed = mechanism.inner.test.chance(distance)
+            return {answer: passed, None: 1 - passed}
+        value, distance = mechanism.proposed(rows)
+        passed = mechanism.inner.test.chance(distance)
+        noisy = {z: passed * mechanism.inner.noise.law.pmf(z - value) for z in range(-12, 15)}
+        return {None: 1 - passed, **noisy}
+
+
+@pytest.mark.textbook("S11.4", "S11.6")
+@pytest.mark.parametrize("made", [stable, proposed])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_no_pair_of_small_databases_refutes_the_claim_of_a_quantile(made: Any, rows: int) -> None:
+    mechanism, databases = made(rows=rows, upper=2, epsilon=Fraction(2)), list(up_to(5, 2))
+    pairs = [(x, y) for x in databases for y in databases if x < y and a_step_apart(x, y, rows)]
+    found = finite({each: law(mechanism, each) for each in databases}, pairs, truncated=True)
+    loss = mechanism.loss(sensitivity=rows)
+    assert loss == ApproximateDP(2, Fraction(1, 20))
+    assert found.holds(loss, tolerance=Fraction(1, 10**9)) is not False
+    assert found.holds(ApproximateDP(Fraction(1, 4), Fraction(1, 10**3))) is False
+    with pytest.raises(TheoremDoesNotApply):
+        mechanism.loss(sensitivity=rows + 1)
+
+
+@pytest.mark.parametrize("made", [stable, proposed])
+def test_a_quantile_that_counts_values_where_units_have_four_is_refuted(made: Any) -> None:
+    """The planted twin: four values come at once, and the distance is told in values."""
+    mechanism, databases = made(upper=2, delta=Fraction(1, 10**4)), list(up_to(6, 2))
+    pairs = [(x, y) for x in databases for y in databases if len(y) - len(x) == 4 and a_step_apart(x, y, 4)]
+    found = finite({each: law(mechanism, each) for each in databases}, pairs, truncated=True)
+    assert found.holds(mechanism.loss(sensitivity=1)) is False
+
+
+@pytest.mark.parametrize("made", [stable, proposed])
+def test_several_values_of_a_unit_that_is_replaced_have_no_quantile(made: Any) -> None:
+    with pytest.raises(TheoremDoesNotApply, match="one value of each unit"):
+        made(neighbours=REPLACE, rows=2)
