@@ -102,13 +102,13 @@ def test_the_slope_is_that_of_the_loss(name: str) -> None:
 
 
 def test_normal_vectors_have_their_variance_and_round_down() -> None:
-    drawn = np.concatenate([normal_vector(Fraction(9), 5, system_entropy()) for _ in range(800)])
+    drawn = np.concatenate([normal_vector(Fraction(9), 5, system_entropy()) for _ in range(800)]).astype(float)
     assert abs(drawn.mean() + 0.5) < 6 * 3 / np.sqrt(len(drawn))
     assert abs(drawn.var() - 9 - 1 / 12) < 6 * 9 * np.sqrt(2 / len(drawn))
 
 
 def test_spherical_vectors_have_their_length_and_no_direction() -> None:
-    drawn = np.stack([spherical_vector(Fraction(50), 3, system_entropy()) for _ in range(800)]) + 0.5
+    drawn = np.stack([spherical_vector(Fraction(50), 3, system_entropy()) for _ in range(800)]).astype(float) + 0.5
     lengths = np.sqrt((drawn**2).sum(axis=1))
     assert abs(lengths.mean() - 150) < 6 * 50 * np.sqrt(3 / len(drawn))
     assert abs(lengths.var() - 7500) < 7500 * 0.6

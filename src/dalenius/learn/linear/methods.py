@@ -86,7 +86,7 @@ def _by_objective(
         found.append(measure(mechanism, objective.counted(rows), purse.allowance, entropy))
         if tick:
             tick(100 * len(found) / len(places))
-    return np.stack(found, axis=1) / (1 << objective.GRID_BITS)
+    return objective.weights_of(np.stack(found, axis=1))
 
 
 def _by_output(
@@ -102,4 +102,4 @@ def _by_output(
         found.append(measure(noise, exact, purse.allowance, entropy))
         if tick:
             tick(100 * len(found) / len(places))
-    return np.stack(found, axis=1) / (1 << objective.GRID_BITS)
+    return objective.weights_of(np.stack(found, axis=1))

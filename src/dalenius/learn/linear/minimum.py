@@ -8,7 +8,7 @@ bounded and counted in: however the point was found, the distance is proved.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -69,12 +69,13 @@ class RowCounts(Mapping[tuple[bytes, int], int]):
 @dataclass(frozen=True)
 class Tilted:
     """An objective: losses of the margins of one label against all others, or of residuals where there is no label; a
-    ridge, a tilt, and penalties: by how much the ridge is larger along each weight, in steps of 2^-12, if at all."""
+    ridge, a tilt, and penalties: by how much the ridge is larger along each weight, in steps of 2^-12, if at all. Tilts
+    and ridges are whole numbers of any size."""
 
     bend: Curve
     label: int | None
     ridge: Fraction
-    tilt: Integers
+    tilt: NDArray[Any]
     penalties: tuple[int, ...] = ()
 
     @property
@@ -168,8 +169,7 @@ class Search:
         """The gradient, and the second derivatives of the rows' losses, in floats."""
         slopes, curves = self.objective.bend.nearly((self.facts.features @ weights - self.facts.targets) / ONE)
         pull = (slopes * self.facts.counts) @ self.facts.features / ONE
-        tilt = self.objective.tilt / (1 << TILT_BITS)
-        return tilt + self._ridges * weights - pull, curves * self.facts.counts
+        return self._tilt + self._ridges * weights - pull, curves * self.facts.counts
 
     @cached_property
     def _certain(self) -> Fraction:
@@ -182,7 +182,11 @@ class Search:
 
     @cached_property
     def _ridges(self) -> Floats:
-        return np.array(self.objective.ridges) / (1 << RIDGE_BITS)
+        return _floats(self.objective.ridges, RIDGE_BITS)
+
+    @cached_property
+    def _tilt(self) -> Floats:
+        return _floats(self.objective.tilt.tolist(), TILT_BITS)
 
     def _next(self, place: _Place) -> _Place:
         """A step on: the whole one of Newton where it leaves half of the least slope so far, or else as much of it as
@@ -206,10 +210,10 @@ class Search:
 
         The objective is convex, so its slope along a line only rises.
         """
-        weights, tilt = point / (1 << FINE_BITS), self.objective.tilt / (1 << TILT_BITS)
+        weights = point / (1 << FINE_BITS)
         margins = (self.facts.features @ weights - self.facts.targets) / ONE
         moves = self.facts.features @ step / ONE
-        pulls, linear = moves * self.facts.counts, float((tilt + self._ridges * weights) @ step)
+        pulls, linear = moves * self.facts.counts, float((self._tilt + self._ridges * weights) @ step)
         bent = float((self._ridges * step) @ step)
 
         def falls(share: float) -> bool:
@@ -263,8 +267,12 @@ class Search:
         length = isqrt(int((gradient * gradient).sum())) + 1
         cut = int(self.facts.counts.sum()) * (isqrt(self.facts.longest_squared) + 1) << (SLOPE_BITS - 47)
         cut += (isqrt(len(point)) + 1) << (_UNIT_BITS - TILT_BITS)
-        exact = np.array([float(Fraction(int(each), 1 << _UNIT_BITS)) for each in gradient])
-        return exact, length + cut <= near * (1 << _UNIT_BITS)
+        return _floats(gradient.tolist(), _UNIT_BITS), length + cut <= near * (1 << _UNIT_BITS)
+
+
+def _floats(numbers: Sequence[int], bits: int) -> Floats:
+    """Whole numbers of 2^-bits, of any size, as the nearest floats."""
+    return np.array([number / (1 << bits) for number in numbers], dtype=np.float64)
 
 
 def _margins(features: Floats, point: Integers) -> Integers:

@@ -42,8 +42,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from math import ceil, comb, isqrt
+from typing import Any
 
+import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.linear.bends import Curve
@@ -218,18 +221,22 @@ def calibrated(
         _steadying(near, rows.width, pure=order is None),
     )
 
-    more = tuple(int(min(penalty, float(ridge) * _FIRMEST) * (1 << RIDGE_BITS)) for penalty in penalties)
-
-    def made(spread: Fraction) -> TiltedMinimum:
+    def made(ridge: Fraction, spread: Fraction) -> TiltedMinimum:
+        more = tuple(int(min(penalty, float(ridge) * _FIRMEST) * (1 << RIDGE_BITS)) for penalty in penalties)
         return TiltedMinimum(bend, label, ridge, spread, noise, rows.width, rows.norm_squared, rows.neighbours, more)
 
-    def affordable(spread: Fraction) -> bool:
-        if spread <= 0:
-            return False
-        loss = made(spread).loss(sensitivity=change)
-        return (loss.epsilon if isinstance(loss, PureDP) else loss.renyi(order or 0)) <= price
+    def least(ridge: Fraction) -> TiltedMinimum:
+        def affordable(spread: Fraction) -> bool:
+            if spread <= 0:
+                return False
+            loss = made(ridge, spread).loss(sensitivity=change)
+            return (loss.epsilon if isinstance(loss, PureDP) else loss.renyi(order or 0)) <= price
 
-    return made(least_multiple(affordable, near=near))
+        return made(ridge, least_multiple(affordable, near=near))
+
+    found = least(ridge)
+    firm = _steadying(found.spread, rows.width, pure=order is None)
+    return found if firm <= ridge else least(firm)  # a firmer ridge is cheaper: no wider tilt
 
 
 def _hiding(rows: Rows, price: Fraction, order: Fraction | None) -> Noise:
@@ -285,6 +292,11 @@ def ridge_on_grid(ridge: Fraction) -> Fraction:
 def on_grid(point: Integers) -> Integers:
     """A point in steps of 2^-30, rounded down."""
     return point >> (FINE_BITS - GRID_BITS)
+
+
+def weights_of(steps: NDArray[Any]) -> NDArray[np.float64]:
+    """Weights in steps of 2^-30, of any size, as floats."""
+    return np.asarray(steps / (1 << GRID_BITS), dtype=np.float64)
 
 
 def apart(width: int, *, more: Fraction = Fraction(0)) -> Sensitivity:

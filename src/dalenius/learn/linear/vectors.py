@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
-from dalenius.learn.rows import Integers
 from dalenius.privacy.numbers import positive, whole
 from dalenius.privacy.reals import ball, precise
 from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.exact import whole_point
 
+Wide: TypeAlias = NDArray[Any]
+"""An array of Python's whole numbers: no number is too large for it, so no draw is ever left out."""
+
 _FIRST_BITS, _MORE_BITS = 128, 64
 
 
-def normal_vector(variance: Fraction, size: int, entropy: Entropy) -> Integers:
+def normal_vector(variance: Fraction, size: int, entropy: Entropy) -> Wide:
     """The whole parts of `size` independent normal numbers with this variance.
 
     Reference: Box & Muller 1958.
@@ -35,7 +39,7 @@ def normal_vector(variance: Fraction, size: int, entropy: Entropy) -> Integers:
     )
 
 
-def spherical_vector(scale: Fraction, size: int, entropy: Entropy) -> Integers:
+def spherical_vector(scale: Fraction, size: int, entropy: Entropy) -> Wide:
     """The whole parts of a vector z of `size` numbers with a density proportional to exp(-|z| / scale), where |z| is
     the Euclidean norm.
 
@@ -65,7 +69,7 @@ def _normal(uniform: list[arb]) -> list[arb]:
     return numbers
 
 
-def _whole_parts(count: int, formula: Callable[[list[arb]], list[arb]], entropy: Entropy) -> Integers:
+def _whole_parts(count: int, formula: Callable[[list[arb]], list[arb]], entropy: Entropy) -> Wide:
     """The whole parts of what a formula makes of uniform numbers, which are revealed until all are certain."""
     bits = _FIRST_BITS
     prefixes = [entropy.bits(bits) for _ in range(count)]
@@ -76,6 +80,6 @@ def _whole_parts(count: int, formula: Callable[[list[arb]], list[arb]], entropy:
             if all(each.is_finite() for each in known):
                 ends = [(whole_point(each.lower().floor()), whole_point(each.upper().floor())) for each in known]
                 if all(low == high for low, high in ends):
-                    return np.array([low for low, _ in ends], dtype=np.int64)
+                    return np.array([low for low, _ in ends], dtype=object)
         prefixes = [prefix << _MORE_BITS | entropy.bits(_MORE_BITS) for prefix in prefixes]
         bits += _MORE_BITS

@@ -45,7 +45,7 @@ def tilted_weights(rows: Rows, penalties: Floats, purse: Purse, entropy: Entropy
         penalties=(np.append(penalties, 0.0) * shape.scales**2).tolist(),
     )
     found = measure(mechanism, objective.counted(centred), purse.allowance, entropy)
-    return shape.original(found[:, None] / (1 << objective.GRID_BITS))[:, 0]
+    return shape.original(objective.weights_of(found[:, None]))[:, 0]
 
 
 def with_constant(rows: Rows) -> Rows:

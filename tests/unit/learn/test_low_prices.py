@@ -1,0 +1,148 @@
+"""Fits at very low prices: noise is wide, no number is too large for it, and what cannot be paid for is said before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dalenius as dl
+from dalenius.curator.databases import Database
+from dalenius.errors import WorkStopped
+from dalenius.learn import LinearSVC, LogisticRegression, PrivateGridSearch, Ridge
+from dalenius.learn.budgets import relation
+from dalenius.learn.linear import objective, vectors
+from dalenius.learn.linear.bends import Bend, Curve, Huber
+from dalenius.learn.linear.vectors import normal_vector, spherical_vector
+from dalenius.learn.rows import ONE, Entries, Rows, sealed
+from dalenius.learn.slopes import Slope
+from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.privacy.exact import unseal
+from dalenius.randomness.entropy import system_entropy
+
+LOW = ["1e-3", "1e-4", "1e-5"]
+ORDER = Fraction(21, 10)  # that of a population with a budget of (50, 1e-9)
+CURVES: dict[str, Curve] = {
+    "logistic": Bend(Slope(steepest=0.5)),
+    "hinge": Bend(Slope("hinge")),
+    "residuals": Huber(),
+}
+
+
+def trial(delta: str | None = "1e-9", count: int = 3000) -> Database:
+    draws = np.random.default_rng(0)
+    age, dose = draws.integers(20, 90, count), draws.integers(0, 5, count)
+    well = np.where(age / 90 + dose / 10 + draws.normal(0, 0.1, count) > 0.9, "well", "ill")
+    db = dl.create()
+    db.add_population("patients", budget=dl.Budget(50, delta) if delta else dl.Budget(50))
+    db.add_table(
+        "trial",
+        pa.table(
+            {"patient": range(count), "age": age, "dose": dose, "cost": draws.normal(50, 10, count), "outcome": well}
+        ),
+        population="patients",
+        unit="patient",
+        most=dl.Most(rows=1, groups=1),
+        columns={
+            "age": dl.Int(0, 120),
+            "dose": dl.Int(0, 5),
+            "cost": dl.Real(0, 100, step="0.01"),
+            "outcome": dl.Category("ill", "well"),
+        },
+    )
+    return db
+
+
+@pytest.fixture(scope="module", params=["1e-9", None])
+def db(request: pytest.FixtureRequest) -> Iterator[Database]:
+    with trial(request.param) as database:
+        yield database
+
+
+def fits(db: Database, epsilon: str) -> None:
+    rows = db.table("trial")
+    LogisticRegression(epsilon=epsilon).fit(rows, "outcome")
+    LinearSVC(epsilon=epsilon).fit(rows, "outcome")
+    LogisticRegression(epsilon=epsilon, method="output").fit(rows, "outcome")
+    Ridge(epsilon=epsilon, method="objective").fit(rows, "cost")
+    PrivateGridSearch(LinearSVC(epsilon=epsilon), {"method": ["objective", "output"]}).fit(rows, "outcome")
+
+
+@pytest.mark.parametrize("epsilon", LOW)
+def test_fits_on_tables_end_at_low_prices(db: Database, epsilon: str) -> None:
+    fits(db, epsilon)
+
+
+def test_the_test_above_notices_tilts_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: tilts that are cut off where they do not fit, which is a fit that was charged and has no answer."""
+    whole = vectors.normal_vector
+    monkeypatch.setattr(objective, "normal_vector", lambda *given: whole(*given).astype(np.int64))
+    with trial() as db, pytest.raises(WorkStopped):
+        fits(db, LOW[0])
+
+
+@pytest.mark.parametrize("delta", [None, "1e-9"])
+@pytest.mark.parametrize("epsilon", [*LOW, "1e-6", "1e-9"])
+def test_fits_on_arrays_end_at_low_prices(epsilon: str, delta: str | None) -> None:
+    features = np.random.default_rng(1).uniform(0, 1, (500, 2))
+    target = (features[:, 0] > 0.5).astype(int)
+    how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "bounds": (0, 1)}
+    for kind in (LogisticRegression, LinearSVC):
+        for method in ("objective", "output"):
+            found = kind(**how, classes=(0, 1), method=method).fit(features, target)
+            assert found.coef_.dtype == np.float64
+            assert np.isfinite(found.coef_).all()
+    found = Ridge(**how, alpha=1e300, target_bounds=(0, 1), method="objective").fit(features, target)
+    assert np.isfinite(found.coef_).all()
+
+
+def test_vectors_hold_numbers_beyond_64_bits_to_the_last_digit() -> None:
+    for drawn in (
+        normal_vector(Fraction(2**200), 6, system_entropy()),
+        spherical_vector(Fraction(2**100), 6, system_entropy()),
+    ):
+        assert all(type(each) is int for each in drawn.tolist())
+        assert max(abs(each) for each in drawn.tolist()) > 2**64
+        assert any(each % 2**40 for each in drawn.tolist())
+
+
+def extreme(kind: int) -> Rows:
+    """Rows of one kind, on the corners of what is declared, or none at all."""
+    features = np.repeat(np.array([[[ONE, ONE]], [[-ONE, ONE]], [[0, ONE]]])[kind % 3], 40 * (kind < 3), axis=0)
+    target = np.full(len(features), ONE if kind == 2 else 1)
+    counts = np.full(len(features), 2**14)
+    return sealed(Entries(features.astype(np.int16), target, counts), 2 * ONE**2, relation("add_remove"))
+
+
+@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("order", [None, ORDER, Fraction(40)])
+def test_a_minimum_is_found_at_every_price_whatever_the_rows_are(name: str, order: Fraction | None) -> None:
+    label = None if name == "residuals" else 1
+    for price in (Fraction(1, 10**power) for power in (1, 3, 6, 9, 14)):
+        for kind in range(4):
+            rows = extreme(kind)
+            mechanism = objective.calibrated(
+                rows, CURVES[name], label, price=price, order=order, count=40 * 2**14, penalties=(0.0, 1e300)
+            )
+            assert len(mechanism.release(unseal(objective.counted(rows)), system_entropy())) == rows.width
+
+
+@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("order", [None, ORDER, Fraction(40)])
+@pytest.mark.parametrize("most", [1, 30])
+def test_no_tilt_that_occurs_makes_weights_too_large(name: str, order: Fraction | None, most: int) -> None:
+    """The ridge fits the tilt that is drawn, which at low prices is far wider than that of a Gaussian release."""
+    features = np.zeros((1, 900), dtype=np.int16)
+    entries = Entries(features, np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64))
+    rows = sealed(entries, 1, relation("add_remove"), most=most)  # so short that the tilt needs more than they do
+    for price in (Fraction(1, 10**power) for power in (0, 2, 4, 8, 12)):
+        made = objective.calibrated(rows, CURVES[name], None, price=price, order=order)
+        pure = isinstance(made.noise, DiscreteLaplace)
+        longest = made.spread * (2 * 900 + 40) if pure else Fraction(float(made.spread) ** 0.5) * (2 * 30 + 12)
+        assert longest / made.ridge <= 2**12 + 1
+        loss = made.loss(sensitivity=objective.counted(rows).sensitivity)
+        assert (loss.renyi(order) if order else loss.epsilon) <= price  # type: ignore[union-attr]
