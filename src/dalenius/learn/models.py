@@ -29,6 +29,7 @@ from dalenius.learn.cards import ModelCard, card
 from dalenius.learn.encoding import Scale, norm_squared
 from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.rows import ONE, Entries, Integers, Rows, sealed, steps_of
+from dalenius.learn.settings import exactly
 from dalenius.learn.tables import Encoder, Training, as_answer, carried, from_answer
 from dalenius.learn.watching import watched
 from dalenius.learn.yardsticks import yardstick
@@ -167,8 +168,9 @@ class PrivateModel(BaseEstimator, ABC):
 
     def _terms(self) -> tuple[object, ...]:
         """What makes a fit another one, but for its price."""
-        kept = {name: value for name, value in self.get_params().items() if name not in ("epsilon", "delta")}
-        return type(self).__name__, repr(sorted(kept.items()))
+        params = self.get_params(deep=False).items()
+        kept = sorted((name, exactly(value)) for name, value in params if name not in ("epsilon", "delta"))
+        return type(self).__name__, repr(kept)
 
     def _like(self, known: PrivateModel) -> Self:
         """This model, with the public facts about rows that another one has."""

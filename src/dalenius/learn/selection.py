@@ -26,7 +26,7 @@ from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove, Neighbours
-from dalenius.privacy.numbers import Number, inside_unit
+from dalenius.privacy.numbers import Number, exact, inside_unit
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import Entropy
 from dalenius.release.carrier import Carrier
@@ -69,7 +69,8 @@ class PrivateGridSearch(MetaEstimatorMixin, PrivateModel):
         return type(self)(self._base._for(epsilon), self.grid, choosing=self.choosing)
 
     def _terms(self) -> tuple[object, ...]:
-        return type(self).__name__, str(self.choosing), *(model._terms() for model in self._candidates())
+        candidates = [model._terms() for model in self._candidates()]
+        return type(self).__name__, str(exact(choosing=self.choosing)), *candidates
 
     def _candidates(self) -> list[PrivateModel]:
         """The models to be fitted, with all their settings."""
