@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dalenius.accounting.amounts import DIVERGENCE_UNIT, Amount
 from dalenius.accounting.budget import Budget
 from dalenius.curator.asking.asking import Cost
 from dalenius.curator.asking.prices import Offer
@@ -49,6 +50,7 @@ _DECLARED = ("bounds", "norm", "classes", "target_bounds", "groups", "categories
 """Settings that a catalog takes the place of."""
 _FACTS = ("n_features_in_", "feature_names_in_", "classes_", "encoder_", "_scale", "_target_scale", "_target_line")
 """Public facts about rows that a model is fitted to, besides its settings."""
+_UNITS = 200  # twice as many as descent has steps; no other measurement of a usual model gets a smaller part
 _BLOCK = 2**11  # rows that are scaled at once: few enough to stay near the processor
 
 
@@ -111,6 +113,7 @@ class PrivateModel(BaseEstimator, ABC):
         self.__dict__.pop("encoder_", None)  # of an earlier fit on a table
         features, target = self._checked(X, y)
         self._require(pure=purse.pure, most=1, neighbours=relation(self.neighbours))
+        self._require_enough(purse.allowance.left)
         return self._made(self._learn(self._rows(features, target), purse, entropy, tick))
 
     def _bought(
@@ -152,6 +155,8 @@ class PrivateModel(BaseEstimator, ABC):
         meaning, question = self._meaning(target), carrier.question
         pure = all(amount.order is None for amount in charge.values())
         self._require(pure=pure, most=question.most.rows, neighbours=hidden_in(question))
+        for amount in charge.values():
+            self._require_enough(amount)
         return carrier, self._training(question, self.encoder_, target, meaning, self, charge, progress)
 
     def _carried(self, rows: Frame, y: Any, columns: Sequence[str] | None, bins: Bins) -> tuple[Carrier, Axis | None]:
@@ -217,6 +222,22 @@ class PrivateModel(BaseEstimator, ABC):
 
     def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
         """Refuse settings with which nothing can be learnt, by public facts alone, before anything is charged."""
+
+    def _least_units(self, *, pure: bool) -> int:
+        """How many units of a ledger are enough for every measurement to get one: no part of a price is less than one
+        in so many of the whole."""
+        return _UNITS
+
+    def _require_enough(self, amount: Amount) -> None:
+        """Refuse a price that is too little to be divided among all measurements, before anything is charged."""
+        least = self._least_units(pure=amount.order is None)
+        if amount.divergence < least:
+            raise InvalidParameter(
+                "price",
+                str(amount),
+                allowed=f"{least} units of {shown(DIVERGENCE_UNIT)} or more, as {type(self).__name__} divides it",
+                hint="Offer a larger epsilon or share.",
+            )
 
     def cost(
         self,

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dalenius.accounting.allocation import split_amount
 from dalenius.accounting.allowance import Allowance, PartOfAllowance
+from dalenius.accounting.amounts import Amount
 from dalenius.accounting.budget import Budget
 from dalenius.errors import InvalidParameter
 from dalenius.learn.models import Learnt, PrivateModel, Tick
@@ -97,12 +98,15 @@ class PrivateGridSearch(MetaEstimatorMixin, PrivateModel):
         for model in models:  # all of them, before anything is measured
             model._checked(X, y)
             model._require(pure=purse.pure, most=given.most, neighbours=given.hidden)
+        self._divided(models, purse.allowance.left)
         learnt = self._tried(models, given, purse, entropy, tick)
         return self._like(models[int(learnt[CHOSEN][0])])._made(learnt)
 
     def _planned(self, *rows: Any, **how: Any) -> tuple[Carrier, Training]:
         models = self._candidates()
         (carrier, training), *_ = [model._planned(*rows, **how) for model in models]
+        for amount in training.charge.values():
+            self._divided(models, amount)
         self._like(models[0])
         self._intercept = models[0]._intercept
         return carrier, replace(training, model=self)
@@ -111,18 +115,29 @@ class PrivateGridSearch(MetaEstimatorMixin, PrivateModel):
         models = [model._like(self) for model in self._candidates()]
         return self._tried(models, _Table(rows), purse, entropy, tick)
 
+    def _divided(self, models: Sequence[PrivateModel], amount: Amount) -> tuple[Amount, ...]:
+        """A part of the price for each model, and one for the choice; refused where any of them is too little."""
+        last = inside_unit(choosing=self.choosing)
+        found = split_amount(amount, [*[(1 - last) / len(models)] * len(models), last])
+        least = max(model._least_units(pure=amount.order is None) for model in models)
+        if 2 * len(models) * least <= amount.divergence and found[0].divergence < least:
+            raise InvalidParameter("choosing", self.choosing, allowed="a smaller share: this one leaves nothing to fit")
+        for model, part in zip(models, found[:-1], strict=True):
+            model._require_enough(part)
+        if not found[-1].divergence:
+            raise InvalidParameter("choosing", self.choosing, allowed="a larger share: this one buys no choice")
+        return found
+
     def _tried(
         self, models: Sequence[PrivateModel], given: _Given, purse: Purse, entropy: Entropy, tick: Tick | None
     ) -> Learnt:
         """What the chosen one of these models learnt, and which one it is."""
-        last = inside_unit(choosing=self.choosing)
-        shares = [*[(1 - last) / len(models)] * len(models), last]
-        *parts, choosing = split_amount(purse.allowance.left, shares)
+        *parts, choosing = self._divided(models, purse.allowance.left)
         for place, (model, part) in enumerate(zip(models, parts, strict=True)):
             with PartOfAllowance(purse.allowance, part) as allowance:
                 model._made(model._learn(given.rows(model), Purse(allowance), entropy, None))
             if tick:
-                tick(100 * (place + 1) / len(shares))
+                tick(100 * (place + 1) / (len(models) + 1))
         with PartOfAllowance(purse.allowance, choosing) as allowance:
             best = chosen(models, given, allowance, entropy)
         if tick:

@@ -84,6 +84,8 @@ def carried(rows: Frame, target: Any, columns: Sequence[str] | None, bins: Bins)
         raise InvalidParameter("y", type(target), allowed="the name of the column to learn, as X is a private table")
     known = Carrier.of(rows, columns=columns, bins={}, most=None)
     names = [axis.name for axis in known.axes if axis.name != target]
+    if not names:
+        raise InvalidParameter("columns", columns, allowed=f"one or more besides {target}, which is learnt from them")
     wanted = [*names, *([target] if target is not None else [])]
     whole = Carrier.of(rows, columns=wanted, bins={}, most=None)
     fine = {axis.name: BINS for axis in whole.axes if isinstance(axis.domain, Ranged)}

@@ -19,6 +19,12 @@ from dalenius.privacy.sensitivity import Sensitivity
 Noise: TypeAlias = DiscreteGaussian | DiscreteLaplace
 
 
+class TooLittleLeft(InvalidParameter):
+    """What is left of a price is too little to be divided. Something may have been measured before."""
+
+    consequence = "nothing was measured for it, and what was charged stays charged"
+
+
 @dataclass(frozen=True)
 class Purse:
     """An allowance as one number: rho where the ledger counts Rényi divergence, so that Gaussian noise for a part p has
@@ -46,7 +52,7 @@ class Purse:
         left = self.allowance.left
         units = floor(left.divergence * share / count)
         if not units:
-            raise InvalidParameter("price", str(left), allowed=f"enough for {count} measurements")
+            raise TooLittleLeft("price", str(left), allowed=f"enough for {count} measurements")
         return units * DIVERGENCE_UNIT / (left.order or 1)
 
     @property

@@ -173,7 +173,7 @@ class Lloyd:
         for done in range(self.rounds):
             counts, sums = totals(rows, box, centres)
             sizes = measure(purse.noise(part, counts.sensitivity), counts, purse.allowance, entropy).astype(np.float64)
-            added = measure(purse.noise(part, sums.sensitivity), sums, purse.allowance, entropy)
+            added = measure(purse.noise(part, sums.sensitivity), sums, purse.allowance, entropy).astype(np.float64)
             again = box.spread(clusters, skipped=(done + 1) * clusters)
             means = added / np.maximum(sizes, 1.0)[:, None]
             centres = np.where((sizes < 1)[:, None], again, box.inside(means))

@@ -176,7 +176,7 @@ def moved(
     step = Round(box, centres, isqrt(radius**2 * box.width) if purse.pure else radius, purse.pure)
     exact = step.of(rows)
     noise = purse.noise(part, exact.sensitivity)
-    found = measure(noise, exact, purse.allowance, entropy)
+    found = measure(noise, exact, purse.allowance, entropy).astype(np.float64)
     sizes = np.maximum(found[:, 0] / step.counting, 0.0)
     faint = (_FAINT * deviation(noise) / step.radius) ** 2
     ways = found[:, 1:] * (sizes / (sizes**2 + faint))[:, None]

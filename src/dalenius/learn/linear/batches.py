@@ -145,7 +145,8 @@ def descended(
     unit = SLOPE * ONE * shape.count * float(rate)
 
     def noisy(weights: Weights) -> Weights:
-        return measure(at(mechanism, on_grid(weights)), counted(moved), purse.allowance, entropy) / unit
+        found = measure(at(mechanism, on_grid(weights)), counted(moved), purse.allowance, entropy)
+        return found.astype(np.float64) / unit
 
     return shape.original(walked(noisy, (rows.width, labels), plan, plan.stable(slope, shape), tick))
 

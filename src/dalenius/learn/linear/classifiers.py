@@ -52,6 +52,9 @@ class LinearClassifier(PrivateClassifier):
         width = self.n_features_in_ + self._intercept
         require(self.method, self.batch, pure=pure, width=width, most=most, neighbours=neighbours)
 
+    def _least_units(self, *, pure: bool) -> int:
+        return max(super()._least_units(pure=pure), 2 * len(self.classes_))
+
     def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
         scores = 1 if len(self.classes_) == 2 else len(self.classes_)
         method = method_of(self.method, pure=purse.pure, width=rows.width)

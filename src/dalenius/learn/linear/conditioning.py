@@ -47,7 +47,7 @@ class Shape:
         count = counted(rows, purse, parts[0], entropy)
         exact = moments(rows)
         noise = purse.noise(parts[1], exact.sensitivity)
-        sums = measure(noise, exact, purse.allowance, entropy) / (ONE * count)
+        sums = measure(noise, exact, purse.allowance, entropy).astype(np.float64) / (ONE * count)
         uncertain = deviation(noise) / (ONE * count)
         found = np.append(np.clip(sums[: rows.width - 1], -1, 1), 0.0)
         means = np.where(np.abs(found) > 2 * uncertain, found, 0.0)  # what noise may have made does not move rows

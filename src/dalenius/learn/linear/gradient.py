@@ -69,7 +69,7 @@ def descended(
     unit = SLOPE * ONE * shape.count
 
     def noisy(weights: Weights) -> Weights:
-        return measure(noise, pulls.at(weights), purse.allowance, entropy) / unit
+        return measure(noise, pulls.at(weights), purse.allowance, entropy).astype(np.float64) / unit
 
     return shape.original(walked(noisy, (rows.width, labels), plan, plan.stable(slope, shape), tick))
 

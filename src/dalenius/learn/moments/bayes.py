@@ -208,6 +208,11 @@ class BernoulliNB(_Indicators):
 
     bounds = (0, 1)
 
+    def _require_uncontradicted(self, hidden: Neighbours, delta: Fraction) -> None:
+        super()._require_uncontradicted(hidden, delta)
+        if not isinstance(self.binarize, int | float) or self.binarize != 0:
+            raise InvalidParameter("binarize", self.binarize, allowed="left out: values of a table are on or off")
+
     def _entries(self, features: Floats, target: Integers) -> Entries:
         return super()._entries((features > self.binarize).astype(np.float64), target)
 

@@ -66,6 +66,9 @@ class QuantileEstimator(PrivateModel):
     def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
         self._targets()
 
+    def _least_units(self, *, pure: bool) -> int:
+        return self.n_features_in_ * len(self._targets()).bit_length()
+
     def _carried(self, rows: Frame, y: Any, columns: Sequence[str] | None, bins: Bins) -> tuple[Carrier, Axis | None]:
         return ranked(rows, y, columns, bins)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,12 @@ class SumsRegression(PrivateRegressor):
             raise InvalidParameter("method", self.method, allowed="'sums', 'objective' or 'adassp'")
         if self.method == "adassp" and pure:
             raise InvalidParameter("method", self.method, allowed="'sums' or 'objective' where there is no delta")
+
+    def _least_units(self, *, pure: bool) -> int:
+        if self.method != "sums":
+            return super()._least_units(pure=pure)
+        plan = _LAPLACE if pure else _GAUSSIAN
+        return ceil(1 / (plan.equations * min(_SHARES.values())))
 
     def _penalties(self) -> NDArray[np.float64]:
         """What is added to the diagonal, for features as they are scaled."""

@@ -144,7 +144,8 @@ def boosted(
     kept, half = [], plan.rounds - max(1, plan.rounds // 2)
     moves = _Model.empty(layout, loss)
     for done, leaves in enumerate(trees):
-        sums = measure(noise, slopes(placed, leaves, model, loss), purse.allowance, entropy) / SLOPE
+        found = measure(noise, slopes(placed, leaves, model, loss), purse.allowance, entropy)
+        sums = found.astype(np.float64) / SLOPE
         sizes = np.maximum(np.bincount(leaves, cells, leaves.max() + 1), 0.0)
         wanted = (sums[1:] / (loss.bend * sizes + caution)[:, None])[leaves]
         level = sums[0] / (loss.bend * total)
