@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from dalenius.curator import replays
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.asking.asking import Asked
+from dalenius.curator.asking.progress import Progress
 from dalenius.curator.cards.cards import Card
 from dalenius.curator.catalog import Population
 from dalenius.curator.curator import Asker, Balance, Curator, balance
@@ -82,23 +83,30 @@ class Session:
         table: Frame | str,
         function: Any,
         *,
+        columns: Sequence[str],
+        output: Any,
+        blocks: int = 16,
+        seconds: Number = 2,
+        megabytes: int = 512,
+        exact: bool = False,
         epsilon: Number | None = None,
         share: Number | None = None,
         key: str | None = None,
         fresh: bool = False,
-        **terms: Any,
+        progress: Callable[[Progress], object] | None = None,
     ) -> Answer:
         """Any function's result on rows of a private table: it runs on blocks of units, in a sandbox, and a private
         aggregate of what it gives is charged, released and stored.
 
-        `function` takes a list of rows, each a tuple of the values of `columns`, and is a function that somebody has
-        read, or a `Program` for code that nobody has. Terms: `columns`; `output`, a `Range` of numbers, a `Choice` of
-        options or a `Subset` of them; `blocks` (16); `seconds` (1) and `megabytes` (512) of each block; `exact` for a
-        choice that comes exactly or not at all. See `release.blockwise`.
+        `function` takes a list of rows, each a tuple of the values of `columns`; it may be a `Program`. `output` is a
+        `Range` of numbers, a `Choice` of options or a `Subset` of them. Each block has `seconds` and `megabytes`; with
+        `exact` a choice comes exactly or not at all. See `release.blockwise`, which also tells what it would cost.
         """
         frame = self.table(table) if isinstance(table, str) else table
-        wanted = higher("release.blockwise", "Subsample")(function, **terms)
-        found: Answer = wanted.run(frame, epsilon=epsilon, share=share, key=key, fresh=fresh)
+        wanted = higher("release.blockwise", "Subsample")(
+            function, columns, output, blocks, seconds, megabytes=megabytes, exact=exact
+        )
+        found: Answer = wanted.run(frame, epsilon=epsilon, share=share, key=key, fresh=fresh, progress=progress)
         return found
 
     def tables(self) -> dict[str, str]:

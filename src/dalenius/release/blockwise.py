@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from types import CodeType
 from typing import Any, TypeAlias
 
 from dalenius.accounting.allowance import Allowance
@@ -29,9 +28,10 @@ from dalenius.mechanisms.robust.aggregates import (
     StableVoteOfBlocks,
     VoteOfBlocks,
 )
+from dalenius.mechanisms.robust.carried import Carried
 from dalenius.mechanisms.robust.outputs import Choice, Range, Subset
 from dalenius.mechanisms.robust.program import Program
-from dalenius.mechanisms.robust.sandbox import Function, Sandbox
+from dalenius.mechanisms.robust.sandbox import MOST_CODES, Function, Sandbox
 from dalenius.mechanisms.robust.subsample import AggregatedBlocks, BlockRows
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours
@@ -48,7 +48,7 @@ from dalenius.query.pricing.explain import theorem
 from dalenius.query.pricing.offers import least_affordable, rounded_down
 from dalenius.query.questions import Question
 from dalenius.query.types import Domain
-from dalenius.randomness.entropy import Entropy, fresh_entropy
+from dalenius.randomness.entropy import Entropy
 from dalenius.release.carrier import asked_for
 
 Output: TypeAlias = Range | Choice | Subset
@@ -130,9 +130,9 @@ class Subsample:
     aggregated by their private median, options by a private vote, and sets of options by noisy counts. With `exact` a
     vote is released exactly where many blocks would have to change to change it, and else is NULL: that needs a delta.
 
-    A `Program` is known by its file's content, so an equal request is answered from the ledger for nothing. A plain
-    function has no name by which it could be known again: asking again is a new draw, unless `key` names the attempt
-    and the function's own code and the values that it encloses are the same.
+    Every block runs in a fresh interpreter, which never had other rows: a plain function is `Carried` there. A function
+    is known by its code and by what it uses, and a `Program` by its file's content, so an equal request is answered
+    from the ledger for nothing.
     Textbook: S11.2, S11.3.
     """
 
@@ -140,7 +140,7 @@ class Subsample:
     columns: Sequence[str]
     output: Output
     blocks: int = 16
-    seconds: Number = 1
+    seconds: Number = 2
     megabytes: int = 512
     exact: bool = False
 
@@ -167,11 +167,11 @@ class Subsample:
     ) -> Answer:
         """Charge, run the function on every block, and release the aggregate. A trial without rows comes first: where
         blocks cannot be confined, nothing is charged."""
-        asked, made = self.planned(rows, Offer(epsilon, share), key=key)
+        asked, made = self.planned(rows, Offer(epsilon, share))
         text = f"SUBSAMPLE {', '.join(self.columns)} of {made.question.relation.tables[0].name}"
         return asked.buy(made, made.answer, text=text, key=key, fresh=fresh, progress=progress)
 
-    def planned(self, rows: Frame, offer: Offer, *, key: str | None = None) -> tuple[Asked, Blockwise]:
+    def planned(self, rows: Frame, offer: Offer) -> tuple[Asked, Blockwise]:
         """The question that carries the rows, and what is done with them for a price; nothing is read or spent."""
         self._require_sound()
         offer.require_one()
@@ -179,7 +179,9 @@ class Subsample:
         tables = asked.question.relation.tables
         neighbours = next(table.protection.neighbours for table in tables if table.protection)
         offers = asked.bought(epsilon=offer.epsilon, share=offer.share)
-        made = self._mechanism(list(offers.values()), neighbours)
+        given = self.function
+        function = given if isinstance(given, Program | Carried) else Carried.of(given)
+        made = self._mechanism(function, list(offers.values()), neighbours)
         if 2 * made.seconds > asked.most_seconds:  # the rest is for reading, so that no unit's rows make it late
             raise InvalidParameter(
                 "blocks", self.blocks, allowed=f"fewer, or shorter ones: {asked.most_seconds / 2:.0f} s in all"
@@ -188,7 +190,7 @@ class Subsample:
         charge = {name: price(loss, order=amount.order) for name, amount in offers.items()}
         if not all(cost <= offers[name] for name, cost in charge.items()):
             raise InvalidParameter("epsilon", offer.epsilon, allowed="larger: this buys no aggregate")
-        return asked, Blockwise(asked.question, domains, made, self._name(key), charge)
+        return asked, Blockwise(asked.question, domains, made, _name(function), charge)
 
     def _require_sound(self) -> None:
         if isinstance(self.columns, str) or not self.columns or len(set(self.columns)) < len(self.columns):
@@ -197,20 +199,24 @@ class Subsample:
             raise InvalidParameter("output", type(self.output), allowed="a Range, a Choice or a Subset")
         if self.exact and not isinstance(self.output, Choice):
             raise InvalidParameter("exact", self.exact, allowed="for a Choice: numbers are never exact")
+        if self.output.width > MOST_CODES:
+            raise InvalidParameter("output", f"{self.output.width} options", allowed=f"at most {MOST_CODES}")
         options = () if isinstance(self.output, Range) else self.output.options
         if not all(isinstance(option, _PLAIN) for option in options):
             raise InvalidParameter("options", "other things", allowed="texts, numbers and truth values")
-        if not (callable(self.function) or isinstance(self.function, Program)):
+        if not (callable(self.function) or isinstance(self.function, Program | Carried)):
             raise InvalidParameter("function", type(self.function), allowed="a function or a Program")
 
-    def _mechanism(self, offers: Sequence[Amount], neighbours: Neighbours) -> AggregatedBlocks:
+    def _mechanism(
+        self, function: Program | Carried, offers: Sequence[Amount], neighbours: Neighbours
+    ) -> AggregatedBlocks:
         sandbox = Sandbox(seconds=positive(seconds=self.seconds), megabytes=self.megabytes)
         blocks, steps = whole(2, blocks=self.blocks), neighbours.add_remove_steps
         delta = self._delta(offers)
 
         def made(size: Fraction, event: Fraction = delta) -> AggregatedBlocks:
             return AggregatedBlocks(
-                function=self.function,
+                function=function,
                 blocks=blocks,
                 aggregate=self._aggregate(size, event),
                 sandbox=sandbox,
@@ -247,12 +253,6 @@ class Subsample:
             return StableVoteOfBlocks(output=self.output, epsilon=epsilon, delta=delta)
         return VoteOfBlocks(output=self.output, epsilon=epsilon)
 
-    def _name(self, key: str | None) -> str:
-        if isinstance(self.function, Program):
-            code = hashlib.sha256(Path(self.function.path).read_bytes()).hexdigest()
-            return f"program {code} {self.function.name} {' '.join(self.function.modules)}"
-        return f"attempt {key} {_digest(self.function)}" if key else f"attempt {fresh_entropy().below(2**128)}"
-
     def _told(self, made: Blockwise) -> list[str]:
         """How far the aggregate is off, in blocks."""
         aggregate = made.mechanism.aggregate
@@ -264,22 +264,16 @@ class Subsample:
         return []
 
 
+def _name(function: Program | Carried) -> str:
+    """What a function is known by."""
+    if isinstance(function, Carried):
+        return f"function {function.digest}"
+    code = hashlib.sha256(Path(function.path).read_bytes()).hexdigest()
+    return f"program {code} {function.name} {' '.join(function.modules)}"
+
+
 def _plain(value: Any) -> Any:
     """A value as every program knows it: numbers, texts, truth values and None."""
     if isinstance(value, Decimal | Fraction):
         return float(value)
     return value.isoformat() if isinstance(value, dt.date) else value
-
-
-def _digest(function: Any) -> str:
-    """What a function is made of: its code, its defaults and what it encloses."""
-    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    code = getattr(function, "__code__", None)
-    parts = repr(function) if code is None else [_written(code), function.__defaults__, function.__kwdefaults__, cells]
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
-def _written(code: CodeType) -> list[object]:
-    """Code as text, with that of functions inside it."""
-    inner = [_written(part) if isinstance(part, CodeType) else repr(part) for part in code.co_consts]
-    return [code.co_code, code.co_names, code.co_varnames, code.co_freevars, inner]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dalenius.mechanisms.robust.aggregates import TrimmedMeanOfBlocks as TrimmedMeanOfBlocks
     from dalenius.mechanisms.robust.aggregates import VoteOfBlocks as VoteOfBlocks
     from dalenius.mechanisms.robust.aggregates import WinsorizedMeanOfBlocks as WinsorizedMeanOfBlocks
+    from dalenius.mechanisms.robust.carried import Carried as Carried
     from dalenius.mechanisms.robust.order_statistics import SmoothEqualPairs as SmoothEqualPairs
     from dalenius.mechanisms.robust.order_statistics import SmoothQuantile as SmoothQuantile
     from dalenius.mechanisms.robust.order_statistics import SmoothTrimmedMean as SmoothTrimmedMean
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = names(
     __name__,
     {
+        "Carried": "carried",
         "Choice": "outputs",
         "DistanceToInstability": "stability",
         "FeaturesOfBlocks": "aggregates",

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
-from importlib.abc import InspectLoader
 from pathlib import Path
-from types import CodeType, ModuleType
 from typing import Any
 
 from dalenius.errors import InvalidParameter
-from dalenius.mechanisms.robust.confinement import confine, isolate
-from dalenius.mechanisms.robust.one_thread import ENVIRONMENT
-
-READY = "ready"
-_START = "from dalenius.mechanisms.robust.program import work; work()"
+from dalenius.mechanisms.robust.interpreters import start_interpreter
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,84 +41,25 @@ class Program:
             raise InvalidParameter("modules", named, allowed="names of modules, such as numpy or scipy.stats")
         object.__setattr__(self, "modules", named)
 
+    @property
+    def needs(self) -> str:
+        """What it takes to run."""
+        return f"a file that runs without rows and then has {self.name}, with modules that start no threads"
+
     def start(self, text: bytes, writing: int, *, seconds: int, megabytes: int) -> int:
         """The process of the interpreter at work on rows as `text` has them; its result comes from the other end of
         `writing`."""
-        return self._start(text, writing, "run", seconds, megabytes)
+        told = ["program", f"{self.path}:{self.name}", str(seconds), str(megabytes), *self.modules]
+        return start_interpreter(told, text, writing)
 
     def rehearse(self, writing: int, *, seconds: int, megabytes: int) -> int:
         """The same without any row: the function is looked up, but not called, and READY comes out."""
-        return self._start(b"", writing, "rehearse", seconds, megabytes)
-
-    def _start(self, text: bytes, writing: int, task: str, seconds: int, megabytes: int) -> int:
-        rows = os.memfd_create("rows")
-        try:
-            with open(rows, "wb", closefd=False) as whole:
-                whole.write(text)
-            os.lseek(rows, 0, os.SEEK_SET)
-            told = [task, self.path, self.name, str(seconds), str(megabytes), *self.modules]
-            child = subprocess.Popen(  # noqa: S603 - the interpreter itself, with a fixed text
-                [sys.executable, "-I", "-B", "-c", _START, *told],
-                stdin=rows,
-                stdout=writing,
-                stderr=subprocess.DEVNULL,
-                env=ENVIRONMENT,
-                cwd="/",
-                start_new_session=True,
-            )
-        finally:
-            os.close(rows)
-        child.returncode = 0  # whoever called ends it and waits for it, by its number
-        return child.pid
-
-
-def work() -> None:
-    """What the fresh interpreter does: it never returns."""
-    try:
-        task, path, name, seconds, megabytes, *modules = sys.argv[1:]
-        isolate(1, rows=0)
-        text = _Text(path)
-        for module in modules:
-            importlib.import_module(module)
-        confine(seconds=int(seconds), megabytes=int(megabytes))
-        function = _function(text, name)
-        result = READY if task == "rehearse" else _plain(function(json.loads(sys.stdin.buffer.read())))
-        os.write(3, json.dumps(result).encode())
-    except BaseException:  # noqa: S110 - the default stands for it, whatever it is
-        pass
-    finally:
-        os._exit(0)
-
-
-class _Text(InspectLoader):
-    """A file that is read and compiled at once, but run later; files of compiled code beside it are not looked at."""
-
-    def __init__(self, path: str) -> None:
-        self._code = self.source_to_code(Path(path).read_bytes(), path)
-
-    def get_source(self, fullname: str) -> None:
-        return None
-
-    def get_code(self, fullname: str) -> CodeType:
-        return self._code
-
-
-def _function(text: _Text, name: str) -> Any:
-    module = sys.modules["program"] = ModuleType("program")
-    text.exec_module(module)
-    return getattr(module, name)
+        return self.start(b"", writing, seconds=seconds, megabytes=megabytes)
 
 
 def text_of(block: Any) -> bytes:
-    """The rows as JSON; nothing, which fails inside, for rows that JSON does not have."""
+    """The rows as JSON; what fails inside, for rows that JSON does not have."""
     try:
         return json.dumps(block).encode()
     except (TypeError, ValueError, RecursionError):
-        return b""  # not an error here: a block that needs no process would be seen in process numbers
-
-
-def _plain(result: Any) -> Any:
-    """Numbers of NumPy and sets, as JSON has them."""
-    if isinstance(result, set | frozenset | tuple):
-        return list(result)
-    return result.item() if hasattr(result, "item") else result
+        return b"-"  # not an error here: a block that needs no process would be seen in process numbers

@@ -17,19 +17,24 @@ from math import ceil
 from typing import Any, Protocol, TypeAlias
 
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
+from dalenius.mechanisms.robust.carried import Carried
 from dalenius.mechanisms.robust.confinement import confine, end, isolate, require_support
+from dalenius.mechanisms.robust.interpreters import READY
 from dalenius.mechanisms.robust.one_thread import one_thread
-from dalenius.mechanisms.robust.program import READY, Program, text_of
+from dalenius.mechanisms.robust.program import Program, text_of
 from dalenius.privacy.numbers import positive, whole
 
 Codes: TypeAlias = tuple[int, ...]
-Function: TypeAlias = "Callable[[Any], Any] | Program"
+Separate: TypeAlias = Program | Carried
+"""What runs in an interpreter of its own."""
+Function: TypeAlias = Callable[[Any], Any] | Separate
 _MOST_BYTES = 1 << 16
 _SLACK = 0.05  # seconds of a slot that are for starting and ending the process
 _SLACK_OF_A_MEGABYTE = 0.0005  # and for taking its memory back: ten times of what that takes on a machine at rest
 _REHEARSAL = 30  # seconds, on a busy machine
 _KNOWN = (271_828,)
-_MOST_CODES = 4000
+MOST_CODES = 4000
+"""How many codes an output may have."""
 
 
 class Output(Protocol):
@@ -62,10 +67,11 @@ class Sandbox:
     another kind, NaN, an exit, a crash, an endless loop or too much memory all give the same public default. Blocks
     follow each other in slots of equal length, and a slot is waited for to its end, so how long a block took cannot
     be seen, and none takes time from another. The slack of a slot grows with `megabytes`, which take time to be freed.
-    A `Program` runs in a fresh interpreter, which never had other rows. A plain function runs in a copy of this process
-    made by `fork`: quicker, and any function will do, but the copy holds the memory of this process, other rows
-    and earlier results included. So a plain function must be one that somebody has read: code that goes through the
-    memory of its interpreter is not stopped there.
+    A `Program` runs in a fresh interpreter, which never had other rows, and so does a function that is `Carried`.
+    A plain function runs in a copy of this process made by `fork`: quicker, and any function will do, but the copy
+    holds the memory of this process, other rows and earlier results included, and has more room where these were freed.
+    So a plain function must be one that somebody has read: code that goes through the memory of its interpreter, or
+    measures how much is free, is not stopped there.
     Limits: Linux on x86_64 or aarch64; a trial without rows must show that processes can be confined, else nothing is
     run or charged. Modules must be imported before the function is called, since it can open no file; numerical
     libraries use one thread. Not stopped: leaks through the speed of the machine, which code can measure (caches of the
@@ -89,15 +95,15 @@ class Sandbox:
         """Refuse, unless a first run without rows shows that a block of this function can be confined here."""
         require_support()
         _require_confinement()
-        if isinstance(function, Program):
+        if isinstance(function, Separate):
             _require_rehearsal(self, function)
 
     def outputs(self, function: Function, blocks: Iterable[Any], output: Output) -> list[Codes]:
         """The codes of the function's output on each block."""
         self.require(function)
-        if output.width > _MOST_CODES:
-            raise InvalidParameter("width", output.width, allowed=f"at most {_MOST_CODES} codes of a block")
-        if isinstance(function, Program):  # texts first: how long that takes would lengthen a slot
+        if output.width > MOST_CODES:
+            raise InvalidParameter("width", output.width, allowed=f"at most {MOST_CODES} codes of a block")
+        if isinstance(function, Separate):  # texts first: how long that takes would lengthen a slot
             return self._in_slots(function, list(map(text_of, blocks)), output)
         with one_thread:
             return self._in_slots(function, blocks, output)
@@ -112,7 +118,7 @@ class Sandbox:
         return found
 
     def _run(self, function: Function, block: Any, output: Output, deadline: float) -> Codes | None:
-        if isinstance(function, Program):
+        if isinstance(function, Separate):
             return self._in_new_interpreter(function, block, output, deadline)
         return self._in_copy(function, block, output, deadline)
 
@@ -124,7 +130,7 @@ class Sandbox:
         )
         return struct.unpack(f">{output.width}q", written) if len(written) == 8 * output.width else None
 
-    def _in_new_interpreter(self, program: Program, text: bytes, output: Output, deadline: float) -> Codes | None:
+    def _in_new_interpreter(self, program: Separate, text: bytes, output: Output, deadline: float) -> Codes | None:
         written = _written(
             lambda writing: program.start(text, writing, seconds=self._processor_seconds, megabytes=self.megabytes),
             most=_MOST_BYTES,
@@ -167,7 +173,7 @@ def _require_confinement() -> None:
 
 
 @cache
-def _require_rehearsal(sandbox: Sandbox, program: Program) -> None:
+def _require_rehearsal(sandbox: Sandbox, program: Separate) -> None:
     """Silence would be an error of the program for which every block would have the default."""
     deadline = time.monotonic() + float(sandbox.seconds) + _REHEARSAL
     written = _written(
@@ -180,9 +186,9 @@ def _require_rehearsal(sandbox: Sandbox, program: Program) -> None:
     if written != json.dumps(READY).encode():
         raise TheoremDoesNotApply(
             "running a program in a sandbox",
-            needs=f"a file that runs without rows and then has {program.name}, with modules that start no threads",
-            given=f"{program.path} with modules={program.modules}; nothing was charged",
-            instead="modules=(...) with the names of all that the file imports, and only those,",
+            needs=program.needs,
+            given=f"{program.name} with modules={program.modules}; nothing was charged",
+            instead="a Program with modules=(...): the names of all that its file imports, and only those,",
         )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from dalenius.curator.answers.answers import Answer
+from dalenius.curator.asking.progress import Progress
 from dalenius.curator.cards.cards import Card
 from dalenius.curator.curator import Balance
 from dalenius.curator.registry.registry import Registry
@@ -73,11 +75,17 @@ class RemoteAnalyst:
         table: Frame | str,
         function: Any,
         *,
+        columns: Sequence[str],
+        output: Any,
+        blocks: int = 16,
+        seconds: Number = 2,
+        megabytes: int = 512,
+        exact: bool = False,
         epsilon: Number | None = None,
         share: Number | None = None,
         key: str | None = None,
         fresh: bool = False,
-        **terms: Any,
+        progress: Callable[[Progress], object] | None = None,
     ) -> Answer:
         """Refuse: a server runs no code that somebody sends."""
         raise InvalidParameter(

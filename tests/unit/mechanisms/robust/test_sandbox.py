@@ -272,9 +272,9 @@ def program(folder: Path, text: str, name: str, *modules: str) -> Program:
 @pytest.mark.textbook("S11.2")
 def test_a_program_runs_in_an_interpreter_without_memory_files_or_environment(tmp_path: Path) -> None:
     others = [[777, place] for place in range(50)]
-    assert run(program(tmp_path, PROGRAM, "alone"), [[3, 5]], GRID, PATIENT) == [(4,)]
+    assert run(program(tmp_path, PROGRAM, "alone", "dataclasses"), [[3, 5]], GRID, PATIENT) == [(4,)]
     assert len(others) == 50
-    assert run(program(tmp_path, PROGRAM, "letters"), [[1]], Subset("ab"), PATIENT) == [(0, 1)]
+    assert run(program(tmp_path, PROGRAM, "letters", "dataclasses"), [[1]], Subset("ab"), PATIENT) == [(0, 1)]
 
 
 def test_a_program_uses_modules_that_were_declared_with_one_thread(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_program_uses_modules_that_were_declared_with_one_thread(tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["forever", "flood", "missing"])
 def test_a_program_that_does_not_end_or_floods_is_the_default(tmp_path: Path, name: str) -> None:
-    assert run(program(tmp_path, PROGRAM, name), [[1]], GRID, Sandbox(seconds=Fraction(1))) == [DEFAULT]
+    assert run(program(tmp_path, PROGRAM, name, "dataclasses"), [[1]], GRID, Sandbox(seconds=Fraction(1))) == [DEFAULT]
 
 
 def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
