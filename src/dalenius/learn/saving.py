@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def _written(value: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
-    return {"text": str(value)}
+    return {"fraction" if isinstance(value, Fraction) else "text": str(value)}
 
 
 def _read(value: Any) -> Any:
@@ -107,6 +108,8 @@ def _read(value: Any) -> Any:
         return Budget(*inside)
     if kind == "model":
         return _unfitted(inside)
+    if kind == "fraction":
+        return Fraction(inside)
     if kind == "mapping":
         return {name: _read(part) for name, part in inside.items()}
     return tuple(map(_read, inside)) if kind == "list" else inside

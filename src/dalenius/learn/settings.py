@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from math import inf, nan
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,3 +30,13 @@ def exactly(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return "array", value.dtype.str, value.shape, exactly(value.ravel().tolist())
     return value
+
+
+def number(value: Any) -> float:
+    """A setting that should be a number, of Python's kinds or NumPy's; NaN, which no bounds hold, where it is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return nan
+    try:
+        return float(value)
+    except OverflowError:
+        return inf

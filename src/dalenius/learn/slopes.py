@@ -21,8 +21,9 @@ SLOPE = 2**12
 
 
 def on_grid(weights: NDArray[np.float64]) -> Integers:
-    """Weights in whole steps of the grid."""
-    return np.rint(np.clip(weights, -HEAVIEST, HEAVIEST) * WEIGHT).astype(np.int64)
+    """Weights in whole steps of the grid; what is no number counts as 0, the same on every machine."""
+    kept = np.clip(np.where(np.isnan(weights), 0.0, weights), -HEAVIEST, HEAVIEST)
+    return np.asarray(np.rint(kept * WEIGHT), dtype=np.int64)
 
 
 @dataclass(frozen=True)

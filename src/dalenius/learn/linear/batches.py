@@ -21,6 +21,7 @@ from dalenius.learn.linear.gradient import Descent, Facts, Weights, pull, walked
 from dalenius.learn.linear.minimum import RowCounts
 from dalenius.learn.linear.objective import counted
 from dalenius.learn.rows import ONE, Entries, Integers, Rows
+from dalenius.learn.settings import number
 from dalenius.learn.slopes import SLOPE, Slope, on_grid
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.gaussian import DiscreteGaussian
@@ -163,9 +164,9 @@ def batch(entries: Entries, rate: Fraction, entropy: Entropy) -> Entries:
 
 def rate_of(share: float) -> Fraction:
     """An expected share of the rows as a chance on the grid."""
-    if isinstance(share, bool) or not isinstance(share, int | float | Fraction) or not 0 < share <= 1:
+    if not 0 < number(share) <= 1:
         raise InvalidParameter("batch", share, allowed="an expected share of the rows, above 0 and at most 1")
-    return Fraction(max(1, round(share * (1 << RATE_BITS))), 1 << RATE_BITS)
+    return Fraction(max(1, round(number(share) * (1 << RATE_BITS))), 1 << RATE_BITS)
 
 
 def calibrated(

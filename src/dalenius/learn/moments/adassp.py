@@ -8,6 +8,7 @@ import numpy as np
 from flint import fmpz_mat, fmpz_poly
 from numpy.typing import NDArray
 
+from dalenius.learn.moments.solving import firm
 from dalenius.learn.moments.sums import crossed, products, released, square
 from dalenius.learn.moments.tilted import with_constant
 from dalenius.learn.rows import ONE, Integers, Rows
@@ -37,7 +38,8 @@ def adassp_weights(rows: Rows, penalties: Floats, purse: Purse, entropy: Entropy
     side = released(crossed(whole), ONE**2, purse, third, entropy)
     surely = max(0.0, least.number - least.deviation * sqrt(log(6 / FAILING)))
     ridge = max(0.0, matrix.deviation * sqrt(whole.width * log(2 * whole.width**2 / FAILING)) - surely)
-    steep = square(matrix.value, whole.width) + np.diag(np.append(penalties, 0.0) + ridge)
+    kept = firm(penalties, float(np.abs(matrix.value).max()) + ridge)
+    steep = square(matrix.value, whole.width) + np.diag(np.append(kept, 0.0) + ridge)
     return np.asarray(np.linalg.lstsq(steep, side.value)[0])
 
 

@@ -18,6 +18,7 @@ from dalenius.learn.labels import PrivateClassifier
 from dalenius.learn.models import Learnt, Tick
 from dalenius.learn.moments.sums import largest_l1, parts, released
 from dalenius.learn.rows import ONE, Entries, Integers, Summable, entries_of
+from dalenius.learn.settings import number
 from dalenius.learn.slopes import HEAVIEST, WEIGHT, on_grid
 from dalenius.learn.tables import Training
 from dalenius.mechanisms.purse import Purse
@@ -178,9 +179,9 @@ class _Indicators(NaiveBayes):
 
     @property
     def _smoothing(self) -> float:
-        if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float) or not 0 < self.alpha < np.inf:
+        if not 0 < number(self.alpha) < np.inf:
             raise InvalidParameter("alpha", self.alpha, allowed="a number above 0")
-        return float(self.alpha)
+        return number(self.alpha)
 
 
 class BernoulliNB(_Indicators):
@@ -210,7 +211,7 @@ class BernoulliNB(_Indicators):
 
     def _require_uncontradicted(self, hidden: Neighbours, delta: Fraction) -> None:
         super()._require_uncontradicted(hidden, delta)
-        if not isinstance(self.binarize, int | float) or self.binarize != 0:
+        if number(self.binarize) != 0:
             raise InvalidParameter("binarize", self.binarize, allowed="left out: values of a table are on or off")
 
     def _entries(self, features: Floats, target: Integers) -> Entries:

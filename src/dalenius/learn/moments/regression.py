@@ -17,7 +17,7 @@ from dalenius.learn.exact_sums import product
 from dalenius.learn.models import Learnt, Tick
 from dalenius.learn.moments.adassp import adassp_weights
 from dalenius.learn.moments.residuals import Unexplained, unexplained
-from dalenius.learn.moments.solving import Equations
+from dalenius.learn.moments.solving import Equations, firm
 from dalenius.learn.moments.sums import (
     Crossed,
     Products,
@@ -33,6 +33,7 @@ from dalenius.learn.moments.sums import (
 from dalenius.learn.moments.targets import PrivateRegressor
 from dalenius.learn.moments.tilted import tilted_weights
 from dalenius.learn.rows import ONE, Entries, Integers, Summable
+from dalenius.learn.settings import number
 from dalenius.learn.slopes import HEAVIEST, WEIGHT, on_grid
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.neighbours import Neighbours
@@ -128,13 +129,16 @@ class SumsRegression(PrivateRegressor):
     def _measured(self, rows: Summable, purse: Purse, whole: Fraction, entropy: Entropy) -> Equations:
         rows.ready(*_EQUATIONS)
         paid = parts(purse, {name: share * whole for name, share in _SHARES.items()})
+        count = released(rows.count(), 1, purse, paid["count"], entropy)
+        added = released(sums(rows), ONE, purse, paid["sums"], entropy)
+        squared = released(products(rows), ONE**2, purse, paid["products"], entropy)
         return Equations(
-            count=released(rows.count(), 1, purse, paid["count"], entropy),
-            sums=released(sums(rows), ONE, purse, paid["sums"], entropy),
-            products=released(products(rows), ONE**2, purse, paid["products"], entropy),
+            count=count,
+            sums=added,
+            products=squared,
             crossed=released(crossed(rows), ONE**2, purse, paid["crossed"], entropy),
             targets=released(targets(rows), ONE, purse, paid["targets"], entropy),
-            ridge=self._penalties(),
+            ridge=firm(self._penalties(), abs(count.number) + squared.deviation),
         )
 
     def _keep(self, learnt: Learnt) -> None:
@@ -197,8 +201,10 @@ class Ridge(SumsRegression):
 
     def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
         super()._require(pure=pure, most=most, neighbours=neighbours)
-        if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float) or not 0 <= self.alpha < np.inf:
+        if not 0 <= number(self.alpha) < np.inf:
             raise InvalidParameter("alpha", self.alpha, allowed="a number of 0 or more")
 
     def _penalties(self) -> NDArray[np.float64]:
-        return np.asarray(self.alpha / self._scale.size**2)
+        with np.errstate(over="ignore"):
+            wanted = number(self.alpha) / self._scale.size**2
+        return np.asarray(np.nan_to_num(wanted))

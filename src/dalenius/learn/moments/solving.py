@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from dalenius.learn.moments.sums import Noisy, square
 
 Floats = NDArray[np.float64]
+_FIRMEST = 2.0**22  # times the sums: no larger penalty is of use
 _SPREAD = 1.0  # the guess holds the squared weights of all features together to be about this, in half target ranges
+
+
+def firm(penalties: Floats, size: float) -> Floats:
+    """Penalties, and no more than what leaves nothing of weights that sums of this size could tell from 0: larger ones
+    change nothing but drown all else in floats."""
+    return np.minimum(penalties, _FIRMEST * max(1.0, size))
 
 
 @dataclass(frozen=True)
