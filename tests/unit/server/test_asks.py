@@ -34,7 +34,7 @@ def stored_after(db: Database, grid: Grid) -> float:
 
 def test_an_answer_enters_the_ledger_at_a_point_of_the_grid() -> None:
     with clinic() as db:
-        assert stored_after(db, Grid(step=1.5)) >= 1.4
+        assert stored_after(db, Grid(step=1.5, fine=1.5)) >= 1.4
 
 
 def test_the_test_above_notices_an_answer_off_the_grid() -> None:
