@@ -32,31 +32,30 @@ if TYPE_CHECKING:
     from dalenius.learn.trees.ensembles import GradientBoostingClassifier as GradientBoostingClassifier
     from dalenius.learn.trees.ensembles import GradientBoostingRegressor as GradientBoostingRegressor
 
-_load, __dir__ = names(
-    __name__,
-    {
-        "BernoulliNB": "moments.bayes",
-        "CategoricalNB": "moments.bayes",
-        "Covariance": "moments.covariances",
-        "GaussianNB": "moments.bayes",
-        "GradientBoostingClassifier": "trees.ensembles",
-        "GradientBoostingRegressor": "trees.ensembles",
-        "KMeans": "clusters.kmeans",
-        "LinearRegression": "moments.regression",
-        "LinearSVC": "linear.classifiers",
-        "LogisticRegression": "linear.classifiers",
-        "MeanEstimator": "moments.averages",
-        "PCA": "moments.covariances",
-        "PrivateGridSearch": "selection",
-        "QuantileEstimator": "moments.quantiles",
-        "Ridge": "moments.regression",
-        "StandardScaler": "moments.averages",
-        "learning_curve": "curves",
-        "load": "saving",
-        "theory": "theory",
-        "total": "totals",
-    },
-)
+_HOMES = {
+    "BernoulliNB": "moments.bayes",
+    "CategoricalNB": "moments.bayes",
+    "Covariance": "moments.covariances",
+    "GaussianNB": "moments.bayes",
+    "GradientBoostingClassifier": "trees.ensembles",
+    "GradientBoostingRegressor": "trees.ensembles",
+    "KMeans": "clusters.kmeans",
+    "LinearRegression": "moments.regression",
+    "LinearSVC": "linear.classifiers",
+    "LogisticRegression": "linear.classifiers",
+    "MeanEstimator": "moments.averages",
+    "PCA": "moments.covariances",
+    "PrivateGridSearch": "selection",
+    "QuantileEstimator": "moments.quantiles",
+    "Ridge": "moments.regression",
+    "StandardScaler": "moments.averages",
+    "learning_curve": "curves",
+    "load": "saving",
+    "theory": "theory",
+    "total": "totals",
+}
+__all__ = sorted(_HOMES)
+_load, __dir__ = names(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> object:

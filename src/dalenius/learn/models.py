@@ -31,7 +31,7 @@ from dalenius.learn.encoding import Scale, norm_squared
 from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.rows import ONE, Entries, Integers, Rows, sealed, steps_of
 from dalenius.learn.settings import exactly
-from dalenius.learn.tables import Encoder, Training, as_answer, carried, from_answer
+from dalenius.learn.tables import Encoder, Training, as_answer, carried, from_answer, require_own
 from dalenius.learn.watching import watched
 from dalenius.learn.yardsticks import yardstick
 from dalenius.mechanisms.purse import Purse
@@ -147,6 +147,7 @@ class PrivateModel(BaseEstimator, ABC):
         """The fit of rows of a private table; nothing is read or spent."""
         carrier, target = self._carried(rows, y, columns, bins or {})
         self._require_uncontradicted(hidden_in(carrier.question), carrier.asked.delta)
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit on arrays
         self.encoder_ = Encoder(carrier.axes[:-1] if target else carrier.axes)
         self.n_features_in_ = len(self.encoder_.names)
         self._scale = Scale.declared((-1, 1), self.n_features_in_)
@@ -197,6 +198,7 @@ class PrivateModel(BaseEstimator, ABC):
     def _features(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Rows to predict for: features as they were fitted, or a table with the columns of the one that was."""
         check_is_fitted(self)
+        require_own(X)
         known = getattr(self, "encoder_", None)
         plain = X if known is None or isinstance(X, np.ndarray | list) else known.transform(X)
         return np.asarray(validate_data(self, plain, dtype=np.float64, reset=False))
@@ -209,7 +211,12 @@ class PrivateModel(BaseEstimator, ABC):
 
     def _require_uncontradicted(self, hidden: Neighbours, delta: Fraction) -> None:
         """Refuse settings that say otherwise than the catalog does, of which the guarantee and the features are."""
-        declared = [name for name in _DECLARED if getattr(self, name, None) != getattr(type(self), name, None)]
+        usual = type(self)
+        declared = [
+            name
+            for name in _DECLARED
+            if repr(exactly(getattr(self, name, None))) != repr(exactly(getattr(usual, name, None)))
+        ]
         if declared:
             raise InvalidParameter(declared[0], getattr(self, declared[0]), allowed="left out: the catalog declares it")
         stated = self.delta if self.budget is None else budget_of(None, None, self.budget).delta

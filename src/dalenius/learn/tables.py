@@ -17,7 +17,7 @@ from dalenius.accounting.amounts import Amount
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
 from dalenius.curator.cards.cards import Step
-from dalenius.errors import InvalidParameter
+from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.learn.engine_rows import MOST_FEATURES, Columns, EngineRows, Sum, passes
 from dalenius.learn.lines import Line, offsets
 from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Rows
@@ -254,7 +254,18 @@ def _shares(count: int) -> Integers:
     return np.array([PIECE] * whole + ([rest] if rest else []), dtype=np.int64)
 
 
+def require_own(rows: Any) -> None:
+    """Refuse rows of a private table where what is made of each of them would be shown."""
+    if isinstance(rows, Frame):
+        raise QueryRefused(
+            "rows of a private table",
+            rule="exact predictions, scores and features of private rows are not given",
+            instead="Give rows that you have: arrays, a data frame or an Arrow table.",
+        )
+
+
 def _columns(table: Any, names: Sequence[str]) -> Mapping[str, list[Any]]:
+    require_own(table)
     arrow = table if isinstance(table, pa.Table) else None
     if arrow is None and hasattr(table, "__arrow_c_stream__"):
         arrow = pa.table(table)

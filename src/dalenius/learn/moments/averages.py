@@ -102,6 +102,7 @@ class StandardScaler(OneToOneFeatureMixin, PrivateTransformer, PrivateModel):
             return super().fit(X, None, **how)
         if self._finds_bounds:
             raise InvalidParameter("epsilon", None, allowed="a number, or a ready budget: paid bounds have a price")
+        self.__dict__.pop("encoder_", None)  # of an earlier fit on a table
         features, _ = self._checked(X, None)
         self._scale = Scale.declared(self.bounds, features.shape[1])
         self.guarantee_ = Guarantee("epsilon = 0", str(relation(self.neighbours)), "made of declared bounds alone")

@@ -18,6 +18,7 @@ from dalenius.learn.moments.averages import BAR
 from dalenius.learn.moments.sums import Products, Sums, parts, products, released, square, sums
 from dalenius.learn.moments.units import units
 from dalenius.learn.rows import ONE, Summable
+from dalenius.learn.tables import require_own
 from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
@@ -136,6 +137,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer, _Spread):
     def inverse_transform(self, X: ArrayLike) -> Floats:  # noqa: N803
         """The rows that lie at places along the components."""
         check_is_fitted(self)
+        require_own(X)
         return np.asarray(check_array(X, dtype=np.float64) @ self.components_ + self.mean_)
 
 
