@@ -50,7 +50,7 @@ _DECLARED = ("bounds", "norm", "classes", "target_bounds", "groups", "categories
 """Settings that a catalog takes the place of."""
 _FACTS = ("n_features_in_", "feature_names_in_", "classes_", "encoder_", "_scale", "_target_scale", "_target_line")
 """Public facts about rows that a model is fitted to, besides its settings."""
-_UNITS = 200  # twice as many as descent has steps; no other measurement of a usual model gets a smaller part
+_UNITS = 100  # no measurement of most models gets less than a hundredth
 _BLOCK = 2**11  # rows that are scaled at once: few enough to stay near the processor
 
 

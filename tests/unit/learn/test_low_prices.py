@@ -108,7 +108,14 @@ def test_fits_on_tables_end_at_low_prices(db: Database, epsilon: str) -> None:
     fits(db, epsilon)
 
 
-def test_the_test_above_notices_tilts_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fits_on_tables_end_at_prices_of_a_few_units(db: Database) -> None:
+    rows = db.table("trial")
+    LogisticRegression(epsilon="1e-6").fit(rows, "outcome")
+    LinearSVC(epsilon="1e-6").fit(rows, "outcome")
+    Ridge(epsilon="1e-6", method="objective").fit(rows, "cost")
+
+
+def test_the_tests_above_notice_tilts_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: tilts that are cut off where they do not fit, which is a fit that was charged and has no answer."""
     whole = vectors.normal_vector
     monkeypatch.setattr(objective, "normal_vector", lambda *given: whole(*given).astype(np.int64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius.learn.exact_sums import product
 from dalenius.learn.labels import PrivateClassifier, best_places
+from dalenius.learn.linear.gradient import Descent
 from dalenius.learn.linear.methods import learnt_weights, method_of, require
 from dalenius.learn.models import Learnt, Tick
 from dalenius.learn.rows import ONE, Entries, Integers, Rows
@@ -53,7 +55,9 @@ class LinearClassifier(PrivateClassifier):
         require(self.method, self.batch, pure=pure, width=width, most=most, neighbours=neighbours)
 
     def _least_units(self, *, pure: bool) -> int:
-        return max(super()._least_units(pure=pure), 2 * len(self.classes_))
+        plan = Descent()
+        steps = ceil(plan.steps / (1 - plan.counting - plan.spreading))
+        return max(super()._least_units(pure=pure), steps, 2 * len(self.classes_))
 
     def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
         scores = 1 if len(self.classes_) == 2 else len(self.classes_)
