@@ -255,7 +255,7 @@ REFUSED = {
     "nothing but a choice": (
         PrivateGridSearch(LinearSVC(), SEARCHED, choosing="0.9999999999999999999999"), "outcome", None, "choosing"
     ),
-    "edges of what is on": (BernoulliNB(binarize=2), "outcome", ["outcome", "sex"], "binarize"),
+    "edges of what is on": (BernoulliNB(binarize=1), "outcome", ["outcome", "sex"], "binarize"),
     "words for edges": (BernoulliNB(binarize="x"), "outcome", ["outcome", "sex"], "binarize"),
 }  # fmt: skip
 

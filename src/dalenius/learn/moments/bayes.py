@@ -211,8 +211,10 @@ class BernoulliNB(_Indicators):
 
     def _require_uncontradicted(self, hidden: Neighbours, delta: Fraction) -> None:
         super()._require_uncontradicted(hidden, delta)
-        if number(self.binarize) != 0:
-            raise InvalidParameter("binarize", self.binarize, allowed="left out: values of a table are on or off")
+        if not 0 <= number(self.binarize) < 1:
+            raise InvalidParameter(
+                "binarize", self.binarize, allowed="left out, or below 1: in a table what is off is 0, and on is 1"
+            )
 
     def _entries(self, features: Floats, target: Integers) -> Entries:
         return super()._entries((features > self.binarize).astype(np.float64), target)
