@@ -28,7 +28,7 @@ EACH = 20
 MOST = 25
 """Differences after which a check ends: an engine that has so many has more."""
 _WORLDS = 50
-_QUICK_ROWS, _SHORT = 200, (4450, 16950, 9500, 19700, 5050, 16850, 21250, 22800)
+_QUICK_ROWS, _SHORT = 200, (4450, 16950, 9500, 19700, 5050, 16850, 21250, 15650)
 
 
 @dataclass
