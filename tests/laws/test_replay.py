@@ -287,6 +287,17 @@ def test_many_questions_are_shared_by_two_processes(monkeypatch: pytest.MonkeyPa
     assert ticks[-1] == 100
 
 
+@pytest.mark.parametrize("number", [1, 49, 50, 401, 2_000, 50_000])
+def test_shares_have_every_plan_once_each_share_a_world_of_its_own_and_end_small(number: int) -> None:
+    found = sharing.shares(number, seed=7)
+    assert sum(share.most for share in found) == number
+    assert [share.first for share in found] == list(range(7, 7 + len(found)))
+    sizes = [share.most for share in found]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] <= 50
+    assert sizes[0] <= sharing.EACH
+
+
 def endless(first: int, most: int) -> Iterator[sharing.Part]:
     while True:
         yield sharing.Part({"plans": 1})

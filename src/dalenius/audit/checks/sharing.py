@@ -6,6 +6,7 @@ that its databases are loaded once.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
 from collections import Counter
@@ -70,10 +71,16 @@ class Share:
 
 
 def shares(number: int, seed: int) -> list[Share]:
-    """How so many plans from a seed on are shared out: the first world is the seed's own, the others follow it."""
-    each = min(EACH, max(_LEAST, number // 8))
-    sizes = [min(each, number - start) for start in range(0, number, each)]
-    return [Share(seed + place, size) for place, size in enumerate(sizes)]
+    """How so many plans from a seed on are shared out: the first world is the seed's own, the others follow it.
+
+    Shares grow smaller towards the end, so that no process works long after the others.
+    """
+    found, left = list[Share](), number
+    while left:
+        size = min(EACH, left, max(_LEAST, left // (2 * _PROCESSES)))
+        found.append(Share(seed + len(found), size))
+        left -= size
+    return found
 
 
 def numbered(first: int, *, joined_too: bool = False) -> Iterator[Generated]:
@@ -129,6 +136,7 @@ _enough: Any = None
 def _begun(done: Any, enough: Any) -> None:
     global _done, _enough
     _done, _enough = done, enough
+    gc.freeze()  # what was imported stays: nobody needs to look through it again and again
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this process is told, and says when it is enough
 
 

@@ -183,6 +183,7 @@ def _weight(rate: Fraction, k: int, bits: int) -> int:
         return ceil(upper((-ball(rate * k)).exp() * (1 << bits)))
 
 
+@lru_cache(maxsize=1024)
 def _last(rate: Fraction, most: int) -> int:
     """A k from which on e^(-rate k) most is below 2^-64."""
     with precise():

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from flint import arb
@@ -48,22 +49,27 @@ class StabilityTest:
     @property
     def threshold(self) -> int:
         """The least noisy number that passes."""
-        return self._law.quantile(self.delta / 2, two_sided=False) + 1
+        return _threshold(self.epsilon, self.delta)
 
     def passes(self, number: int, entropy: Entropy) -> bool:
         return number + discrete_laplace(1 / self.epsilon, entropy=entropy) >= self.threshold
 
     def chance(self, number: int) -> arb:
         """The probability that this number passes, as an enclosure."""
-        return self._law.tail(self.threshold - number)
+        return _law(self.epsilon).tail(self.threshold - number)
 
     def enough(self, beta: Number) -> int:
         """The least number that passes with probability at least 1 - beta."""
-        return max(0, self.threshold + self._law.quantile(beta, two_sided=False))
+        return max(0, self.threshold + _law(self.epsilon).quantile(beta, two_sided=False))
 
-    @property
-    def _law(self) -> DiscreteLaplaceLaw:
-        return DiscreteLaplaceLaw(1 / self.epsilon)
+
+@lru_cache(maxsize=1024)
+def _threshold(epsilon: Fraction, delta: Fraction) -> int:
+    return _law(epsilon).quantile(delta / 2, two_sided=False) + 1
+
+
+def _law(epsilon: Fraction) -> DiscreteLaplaceLaw:
+    return DiscreteLaplaceLaw(1 / epsilon)
 
 
 class Stable(NamedTuple):
