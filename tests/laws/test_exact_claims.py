@@ -22,6 +22,7 @@ BROKEN = {
     "Laplace above, broken": "Laplace above",
     "limited top two, broken": "limited top two",
     "two keys priced as one": "geometric keys",
+    "a mode of three values priced as one": "stable mode",
 }
 
 

@@ -3,7 +3,8 @@
 Numbers are released as one array. Keys are released as one long list, in which every sample has keys of its own: keys
 are decided one by one from their own counts, so the samples are independent. Selections draw the noise, the coins or
 the choices of all samples at once, by the function that their release calls; where one choice depends on those before
-it, the samples that chose alike so far choose together. Sparse vectors are drawn as their exact law describes them.
+it, the samples that chose alike so far choose together. Sparse vectors are drawn as their exact law describes them,
+and answers that come where they are stable with the noise of all tests at once.
 That single releases of these follow the same law is shown beside (`audit.singles`).
 """
 
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.audit.answers import answers
 from dalenius.audit.choices import choices, chosen
 from dalenius.audit.forms import frozen
 from dalenius.mechanisms.counted_keys import CountedKeys
@@ -59,7 +61,7 @@ def at_once(case: Case, mechanism: Any) -> Callable[[Any, int, Entropy], Numbers
         return partial(_lists, mechanism)
     if isinstance(mechanism, _KEYS):
         return partial(_keys, mechanism, key_names(case))
-    return choices(mechanism, key_names(case))
+    return answers(mechanism) or choices(mechanism, key_names(case))
 
 
 def runs_its_own_release(case: Case, mechanism: Any) -> bool:

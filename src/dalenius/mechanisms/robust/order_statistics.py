@@ -66,13 +66,16 @@ class SmoothQuantile:
     def release(self, values: Values, entropy: Entropy) -> int:
         """The noisy quantile."""
         ordered = Ordered.of(values, lower=self.lower, upper=self.upper)
-        bound = smooth_bound(self.profile(ordered), beta=self.noise.beta, most=ordered.width)
-        noisy = self.statistic(ordered) + self.noise.noise(bound, entropy)
+        noisy = self.statistic(ordered) + self.noise.noise(self.bound(ordered), entropy)
         return min(max(noisy, self.lower), self.upper)
 
     def statistic(self, ordered: Ordered) -> int:
         """The quantile itself."""
         return ordered.at(rank(self.p, ordered.size)) if ordered.size else self.lower
+
+    def bound(self, ordered: Ordered) -> Fraction:
+        """The smooth bound on how far one step moves the quantile."""
+        return smooth_bound(self.profile(ordered), beta=self.noise.beta, most=ordered.width)
 
     def profile(self, ordered: Ordered) -> Profile:
         """How far the quantile can move in one step, after k others."""
@@ -123,15 +126,17 @@ class SmoothTrimmedMean:
         return min(max(noisy(ordered, entropy), Fraction(self.lower)), Fraction(self.upper))
 
     def _mean_of_known(self, ordered: Ordered, entropy: Entropy) -> Fraction:
-        start, kept = self.kept(ordered.size)
-        bound = smooth_bound(Windows(ordered, start, kept), beta=self.noise.beta, most=ordered.width)
-        total = sum(ordered.values[start : start + kept].tolist()) + self.noise.noise(bound, entropy)
-        return Fraction(total, kept)
+        total, kept = self.total(ordered)
+        return Fraction(total + self.noise.noise(self.bound(ordered), entropy), kept)
 
     def _mean_of_any(self, ordered: Ordered, entropy: Entropy) -> Fraction:
-        bound = smooth_bound(self.profile(ordered), beta=self.noise.beta, most=ordered.width * FINENESS)
-        parts = floor(self.statistic(ordered) * FINENESS) + self.noise.noise(bound, entropy)
+        parts = floor(self.statistic(ordered) * FINENESS) + self.noise.noise(self.bound(ordered), entropy)
         return Fraction(parts, FINENESS)
+
+    def bound(self, ordered: Ordered) -> Fraction:
+        """The smooth bound on how far one step moves what noise is added to."""
+        parts = FINENESS if isinstance(self.neighbours, AddRemove) else 1
+        return smooth_bound(self.profile(ordered), beta=self.noise.beta, most=ordered.width * parts)
 
     def statistic(self, ordered: Ordered) -> Fraction:
         """The trimmed mean itself, where the number of values is private."""
@@ -145,9 +150,16 @@ class SmoothTrimmedMean:
         inside: int = sum(ordered.values[cut + 1 : last].tolist())
         return (inside + edge * (ordered.at(cut) + ordered.at(last))) / (count * (1 - 2 * self.trim))
 
+    def total(self, ordered: Ordered) -> tuple[int, int]:
+        """The sum of what is kept, and how many values that are, where their number is public."""
+        start, kept = self.kept(ordered.size)
+        return sum(ordered.values[start : start + kept].tolist()), kept
+
     def profile(self, ordered: Ordered) -> Profile:
-        """How far the mean can move in one step, after k others, where the number of values is private."""
-        return TrimmedReach(ordered, self.trim, FINENESS, self.rows)
+        """How far one step, after k others, can move the mean, or the sum where the number of values is public."""
+        if isinstance(self.neighbours, AddRemove):
+            return TrimmedReach(ordered, self.trim, FINENESS, self.rows)
+        return Windows(ordered, *self.kept(ordered.size))
 
     def kept(self, size: int) -> tuple[int, int]:
         """The first rank that is kept, and how many are, where their number is public."""
@@ -183,10 +195,16 @@ class SmoothEqualPairs:
     def release(self, keys: Iterable[Hashable], entropy: Entropy) -> int:
         """The noisy number of pairs, at least 0."""
         counts = Counter(keys)
+        return max(0, self.statistic(counts) + self.noise.noise(self.bound(counts), entropy))
+
+    def statistic(self, counts: Counter[Hashable]) -> int:
+        """The number of pairs itself."""
+        return sum(count * (count - 1) // 2 for count in counts.values())
+
+    def bound(self, counts: Counter[Hashable]) -> Fraction:
+        """The smooth bound on how many pairs one row more makes."""
         largest, last = max(counts.values(), default=0), ceil(1 / self.noise.beta) + 2
-        bound = smooth_bound(lambda k: largest + k, beta=self.noise.beta, most=largest + last, last=last)
-        pairs = sum(count * (count - 1) // 2 for count in counts.values())
-        return max(0, pairs + self.noise.noise(bound, entropy))
+        return smooth_bound(lambda k: largest + k, beta=self.noise.beta, most=largest + last, last=last)
 
 
 def _ready(mechanism: SmoothQuantile | SmoothTrimmedMean, noise: object, neighbours: Neighbours) -> None:

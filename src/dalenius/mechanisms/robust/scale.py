@@ -93,10 +93,8 @@ class InterquartileScale:
             raise UnusableValue("values", "too few", allowed="at least two, where their number is public")
         here = self.statistic(ordered)
         passed = [self.test.passes(self.steps_out_of_bin(ordered, system) - 1, entropy) for system in SYSTEMS]
-        spread = self._noisy(max(here, 1), entropy)
-        if not any(passed):
-            return None
-        return spread if here else Spread(None)
+        spread = self.noisy(here, entropy)
+        return spread if any(passed) else None
 
     def statistic(self, ordered: Ordered) -> int:
         """The interquartile range itself."""
@@ -114,11 +112,14 @@ class InterquartileScale:
         with precise():
             return upper(-3 * ball(risk).log() / ball(self.epsilon)) + Fraction(1, _FINENESS)
 
-    def _noisy(self, here: int, entropy: Entropy) -> Spread:
-        def logarithm(u: arb) -> arb:
-            return _FINENESS * (ball(here).log() / ball(2).log() + 3 * laplace_quantile(u) / ball(self.epsilon))
+    def noisy(self, here: int, entropy: Entropy) -> Spread:
+        """A range with noise, which is drawn for a range of 0 as well."""
 
-        return Spread(Fraction(floor_of(logarithm, entropy), _FINENESS))
+        def logarithm(u: arb) -> arb:
+            return _FINENESS * (ball(max(here, 1)).log() / ball(2).log() + 3 * laplace_quantile(u) / ball(self.epsilon))
+
+        spread = Fraction(floor_of(logarithm, entropy), _FINENESS)
+        return Spread(spread if here else None)
 
 
 def interquartile_range(ordered: Ordered) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import chain, combinations_with_replacement
 from typing import Any, TypeAlias
 
 from flint import arb
@@ -75,11 +75,15 @@ def databases(universe: Iterable[Any], most: int) -> Iterator[tuple[Any, ...]]:
 
 
 def neighbouring(
-    query: Callable[[Iterable[Any]], Any], relation: Neighbours, universe: tuple[Any, ...], most: int = 2
+    query: Callable[[Iterable[Any]], Any],
+    relation: Neighbours,
+    universe: tuple[Any, ...],
+    most: int = 2,
+    also: Iterable[tuple[Any, ...]] = (),
 ) -> tuple[Values, Pairs]:
-    """All values of a query on small databases, and all pairs of values on neighbours."""
+    """All values of a query on small databases, and on some others, and all pairs of values on neighbours of these."""
     pairs: dict[tuple[Any, Any], None] = {}
-    for rows in databases(universe, most):
+    for rows in chain(databases(universe, most), also):
         here = {row: rows.count(row) for row in set(rows)}
         for there in relation.around(here, universe):
             pairs[query(rows), query(tuple(there.elements()))] = None

@@ -12,10 +12,11 @@ from dalenius.verify.cases.excused import EXCUSED
 from dalenius.verify.cases.grids import grid_cases
 from dalenius.verify.cases.keys import key_cases
 from dalenius.verify.cases.numeric import numeric_cases
+from dalenius.verify.cases.robust import robust_cases
 from dalenius.verify.cases.selection import selection_cases
 from dalenius.verify.cases.sparse import sparse_cases
 
-CASES = (*numeric_cases(), *selection_cases(), *sparse_cases(), *key_cases(), *grid_cases())
+CASES = (*numeric_cases(), *selection_cases(), *sparse_cases(), *key_cases(), *grid_cases(), *robust_cases())
 
 
 _ROOMS = ("dalenius.mechanisms", "dalenius.release", "dalenius.learn")

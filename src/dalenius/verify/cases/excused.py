@@ -13,11 +13,6 @@ class Excuse:
     test: str
 
 
-_SMOOTH = Excuse("noise that grows with the data has no finite table", "tests/statistical/test_robust.py")
-_TESTED = Excuse("runs a test first, and audits sample it as a whole", "tests/statistical/test_robust.py")
-_STABLE = Excuse(
-    "a noisy distance and a threshold, of which the law is that of counts", "tests/statistical/test_robust.py"
-)
 _BLOCKS = Excuse(
     "one of the listed mechanisms on the outputs of blocks", "tests/unit/mechanisms/robust/test_subsample.py"
 )
@@ -25,22 +20,15 @@ _WHOLE = Excuse("a composition of listed mechanisms, which replay sees", "tests/
 _TRAINING = Excuse("a density over vectors has no finite table", "tests/unit/learn/test_linear_objective.py")
 
 EXCUSED = {
-    **dict.fromkeys(("SmoothQuantile", "SmoothTrimmedMean", "SmoothEqualPairs"), _SMOOTH),
-    **dict.fromkeys(("ProposedQuantile", "InterquartileScale", "SubsampledStability"), _TESTED),
-    "DistanceToInstability": _STABLE,
+    "SubsampledStability": Excuse("runs a function on random subsets", "tests/statistical/test_robust.py"),
     **dict.fromkeys(
         ("MedianOfBlocks", "SmoothMedianOfBlocks", "TrimmedMeanOfBlocks", "WinsorizedMeanOfBlocks", "VoteOfBlocks",
          "StableVoteOfBlocks", "FeaturesOfBlocks", "SubsampleAggregate", "AggregatedBlocks"), _BLOCKS),
     **dict.fromkeys(
         ("IterativeConstruction", "NetMechanism", "PerQuery", "ProjectedLaplace", "LaplaceEach", "QueryBoosting"),
         _WHOLE),
-    "GroupedStatistic": Excuse("a robust statistic of each group", "tests/unit/mechanisms/robust/test_grouped.py"),
-    "ProposeTestRelease": Excuse(
-        "a test and a listed mechanism after it", "tests/unit/mechanisms/robust/test_propose_test_release.py"),
     "RawDataProtocol": Excuse(
         "runs a function of somebody else", "tests/unit/mechanisms/robust/test_subsampled_stability.py"),
-    **dict.fromkeys(("StableMode", "StableQuantile"), Excuse(
-        "a distance to instability, which is audited, of exact data", "tests/unit/mechanisms/robust/test_replay.py")),
     "PrivatePartition": Excuse(
         "its exact law is computed beside it", "tests/unit/release/strategies/test_partitions.py"),
     **dict.fromkeys(("TiltedMinimum", "SphericalNoise"), _TRAINING),

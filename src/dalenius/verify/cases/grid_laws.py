@@ -21,14 +21,19 @@ from dalenius.verify.cases.case import Law
 Unit = tuple[Any, ...]
 
 
+def value_counts(values: Iterable[int]) -> ValueCounts:
+    """Values and how often each occurs; of equal values the same object, so that it can be looked up."""
+    return _counted(frozenset(Counter(values).items()))
+
+
 @cache
-def _value_counts(counts: frozenset[tuple[int, int]]) -> ValueCounts:
+def _counted(counts: frozenset[tuple[int, int]]) -> ValueCounts:
     pairs = sorted(counts, reverse=True)
     return ValueCounts(np.array([v for v, _ in pairs], dtype=np.int64), np.array([n for _, n in pairs], dtype=np.int64))
 
 
 def one_group(units: Iterable[Unit]) -> tuple[ValueCounts, ...]:
-    return (_value_counts(frozenset(Counter(value for unit in units for value in unit).items())),)
+    return (value_counts(value for unit in units for value in unit),)
 
 
 def unrolled(value: ValueCounts) -> tuple[int, ...]:

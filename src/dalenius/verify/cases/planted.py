@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from dalenius.mechanisms.exponential import ExponentialMechanism
 from dalenius.mechanisms.grouped_choice import GroupedChoice
@@ -14,13 +14,19 @@ from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.limited_domain import LimitedTopK
 from dalenius.mechanisms.noisy_max import NoisyMax
 from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
+from dalenius.mechanisms.rank_grid import ValueCounts
+from dalenius.mechanisms.robust.order_statistics import SmoothQuantile
+from dalenius.mechanisms.robust.smooth import SmoothCauchy
 from dalenius.mechanisms.thresholding import ThresholdedCounts
+from dalenius.privacy.losses import PureDP
+from dalenius.privacy.numbers import Number, positive
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.verify.cases import grid_laws
+from dalenius.verify.cases import grid_laws, robust_laws
 from dalenius.verify.cases.case import ADD, REPLACE, Calibrated, Case, neighbouring
 from dalenius.verify.cases.grids import of_grid
 from dalenius.verify.cases.keys import key_cases
 from dalenius.verify.cases.numeric import YES_NO, cell_counts, vector_law, yes_counts
+from dalenius.verify.cases.robust import robust_cases, smooth
 from dalenius.verify.cases.selection import index_law
 
 
@@ -38,6 +44,18 @@ class WithoutHandicap(LimitedTopK):
     @property
     def handicap(self) -> int:
         return 1
+
+
+class ForAQuarter(SmoothCauchy):
+    """Noise whose price leaves a factor out: the bound is smooth at four times what is stated."""
+
+    @classmethod
+    def calibrated(cls, *, epsilon: Number) -> Self:
+        return super().calibrated(epsilon=4 * positive(epsilon=epsilon))
+
+    @property
+    def loss(self) -> PureDP:
+        return PureDP((self.beta + 1 / self.multiple) / 4)
 
 
 def planted(kind: type, mechanism: Any) -> Any:
@@ -77,6 +95,9 @@ def planted_cases() -> Iterator[Case]:
     values, pairs = neighbouring(grid_laws.votes, ADD, units, most=6)
     alike = Sensitivity(linf=1, monotone=True)
     yield Case("three groups priced as one", ADD, alike, in_one_group, values, pairs, grid_laws.votes_law)
+    values, pairs = neighbouring(robust_laws.in_order, ADD, (0, 1, 4), most=4)
+    cheap, law = smooth(SmoothQuantile, ForAQuarter, lower=0, upper=4), robust_laws.quantile_law
+    yield Case("smooth noise for a quarter of its price", ADD, 1, cheap, values, pairs, law)
 
 
 def in_one_group(**parameters: Any) -> GroupedChoice:
@@ -97,6 +118,13 @@ def planted_events() -> Iterator[Case]:
         yield replace(cases[name], name=f"{name}, broken", calibrated=_broken(kind, cases[name].calibrated))
     single = Sensitivity.sparse(coordinates=1, each=1, monotone=True)
     yield replace(cases["geometric keys"], name="two keys priced as one", sensitivity=single)
+    modes = next(case for case in robust_cases() if (case.name, case.neighbours) == ("stable mode", ADD))
+    values, pairs = neighbouring(three_of_each, ADD, (0, 1), most=4)
+    yield replace(modes, name="a mode of three values priced as one", values=values, pairs=pairs)
+
+
+def three_of_each(units: Iterable[int]) -> ValueCounts:
+    return grid_laws.value_counts(value for unit in units for value in [unit] * 3)
 
 
 def _broken(kind: type, calibrated: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,7 +21,12 @@ from dalenius.verify.cases.planted import PLANTED, PLANTED_EVENTS
 ONE = (Fraction(1),)
 QUICK = [case for case in CASES if drawing.at_once(case, case.at(Fraction(1)))]
 SLOW = [case for case in CASES if case not in QUICK]
-SELECTED = {"exponential without the half", "permute and flip without the half", "three groups priced as one"}
+SELECTED = {
+    "exponential without the half",
+    "permute and flip without the half",
+    "three groups priced as one",
+    "smooth noise for a quarter of its price",
+}
 
 
 def only(name: str) -> Case:
@@ -43,7 +48,13 @@ def test_the_library_keeps_its_claims_one_by_one_as_well() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["replace priced as add/remove", "two counts priced as one", "noisy max without the half"]
+    "name",
+    [
+        "replace priced as add/remove",
+        "two counts priced as one",
+        "noisy max without the half",
+        "a mode of three values priced as one",
+    ],
 )
 def test_planted_mechanisms_are_flagged(name: str) -> None:
     outcome = checked.check(Asked(count=40_000), epsilons=ONE, cases=[only(name)])
