@@ -20,11 +20,14 @@ from dalenius.mechanisms.limited_domain import LimitedTopK
 from dalenius.mechanisms.noisy_max import NoisyMax
 from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
 from dalenius.mechanisms.prefix import PrefixSearch
+from dalenius.mechanisms.robust.smooth import SmoothCauchy
+from dalenius.mechanisms.robust.stability import DistanceToInstability
 from dalenius.mechanisms.sparse_session import Session
 from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.mechanisms.top_k import OneShotTopK, TopK
-from dalenius.randomness import entropy
+from dalenius.randomness import entropy, gaussian
 from dalenius.randomness.entropy import _StreamCipher
+from dalenius.randomness.tables import Table
 
 release, bell = DiscreteLaplace.release, DiscreteGaussian.release
 threshold = ThresholdedCounts.threshold.fget  # type: ignore[attr-defined]
@@ -126,6 +129,33 @@ def without_noise() -> Iterator[Planted]:
         yield Planted(name, ("F1",), "audit", no_noise_in_sessions, part=part, count=1_000)
 
 
+def no_noise(self: Any, bound: Any, source: Any) -> int:
+    return 0
+
+
+def whatever_the_test_says(self: Any, value: Any, source: Any) -> Any:
+    return value.answer
+
+
+@contextmanager
+def single_gaussians_of_zero() -> Iterator[None]:
+    with patch.object(gaussian, "gaussian_noise", lambda *given: 0):
+        yield
+
+
+@contextmanager
+def without_low_bits() -> Iterator[None]:
+    right = Table.fill
+
+    def fill(self: Table, result: Any, source: Any) -> None:
+        right(self, result, source)
+        shift = self._cells.shift
+        result[...] = np.where(result < 0, ~(~result >> shift << shift), result >> shift << shift)
+
+    with patch.object(Table, "fill", fill):
+        yield
+
+
 class ForgetsForks(_StreamCipher):
     """The words that were drawn ahead survive a fork."""
 
@@ -158,6 +188,13 @@ BUGS = (
             part="Laplace", count=60_000),
     Planted("half the deviation of Gaussian noise", ("F4", "A5"), "audit",
             replaced(DiscreteGaussian, "release", half_the_deviation), part="Gaussian", count=10_000),
+    Planted("single draws of Gaussian noise are 0", ("A1", "F4"), "audit", single_gaussians_of_zero,
+            part="Gaussian", count=1_000),
+    Planted("noise without its low bits", ("A2",), "float", without_low_bits, count=5_000),
+    Planted("smooth noise left out", ("F4",), "audit", replaced(SmoothCauchy, "noise", no_noise),
+            part="robust median", count=2_000),
+    Planted("answers whether stable or not", ("D1", "F4"), "audit",
+            replaced(DistanceToInstability, "release", whatever_the_test_says), part="stable mode", count=1_000),
     Planted("one noise draw for all empty groups", ("D1",), "audit",
             replaced(DiscreteLaplace, "release", one_draw_for_empty_groups), part="empty groups", count=20_000),
     Planted("at least for more than in key selection", ("D1",), "exact",

@@ -21,6 +21,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _MANTISSA = 53  # bits of a float64
 _ANY_GRID = 10_000  # the exponent that stands for zero, a multiple of every power of two
+_LAST_BITS = 6  # of an integer that are looked at: 64 remainders
+_COMMON = 100  # a remainder that came so often on one value comes on the other too, if the noise is honest
 _WINDOW = 4  # neighbouring uniforms tried: rounding moves the inverse by at most a few steps
 
 
@@ -50,17 +52,22 @@ class SupportFinding:
 def precision_attack(
     run: Callable[[int, int], ArrayLike], *, first: int = 0, second: int = 1, draws: int = 1_000_000
 ) -> SupportFinding:
-    """Tell two true values apart by the finest power of two that divides an output.
+    """Tell two true values apart by the last bits of an output.
 
     `run(value, size)` releases the true value `size` times. Adding to 1 rounds the sum to a multiple of 2^-53, adding
     to 0 keeps the finer bits of small noise: an output with such bits was not made from 1. The grid of each value is
-    the finest one among its own outputs.
+    the finest one among its own outputs. Integers are told apart by their remainders too: noise that is coarser than
+    the numbers it is added to leaves those of the true value.
     Reference: Haney, Desfontaines, Hartman, Shrestha & Hay 2022 (arXiv:2207.13793), precision-based attacks.
     Textbook: S2.2.
     """
     size = whole(1, draws=draws)
-    on_first, on_second = (_lowest_bit(np.asarray(run(value, size))) for value in (first, second))
-    return _finding(on_first < on_second.min(), on_second < on_first.min())
+    outputs, others = (np.asarray(run(value, size)) for value in (first, second))
+    on_first, on_second = _lowest_bit(outputs), _lowest_bit(others)
+    return _finding(
+        (on_first < on_second.min()) | _strange(outputs, others),
+        (on_second < on_first.min()) | _strange(others, outputs),
+    )
 
 
 def porous_noise_attack(
@@ -107,6 +114,18 @@ def _finding(only_first: NDArray[np.bool_], only_second: NDArray[np.bool_]) -> S
     size = len(only_first)
     hits = int(only_first.sum()), int(only_second.sum())
     return SupportFinding(only_first=Fraction(hits[0], size), only_second=Fraction(hits[1], size), draws=size)
+
+
+def _strange(outputs: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which integers leave a remainder, by a power of two, that is common among them and not once among the others."""
+    found = np.zeros(len(outputs), dtype=np.bool_)
+    if not (np.issubdtype(outputs.dtype, np.integer) and np.issubdtype(others.dtype, np.integer)):
+        return found
+    for bits in range(1, _LAST_BITS + 1):
+        here, there = outputs & ((1 << bits) - 1), others & ((1 << bits) - 1)
+        counts, missing = np.bincount(here, minlength=1 << bits), np.bincount(there, minlength=1 << bits) == 0
+        found |= (missing & (counts >= max(_COMMON, len(outputs) // 100)))[here]
+    return found
 
 
 def _lowest_bit(outputs: NDArray[Any]) -> NDArray[np.int64]:

@@ -43,7 +43,7 @@ from dalenius.verify.cases.sparse_vectors import Version, sampled
 
 Numbers = NDArray[Any]
 _ABSENT = -(10**9)
-_KEYS = (GeometricKeySelection, RenyiKeySelection, ThresholdedCounts, CountedKeys)
+KEYS = (GeometricKeySelection, RenyiKeySelection, ThresholdedCounts, CountedKeys)
 NOISE = (DiscreteLaplace, DiscreteGaussian, RandomizedResponse, CoinResponse)
 SPARSE = (AboveThreshold, Sparse, NumericSparse)
 _LEAST_CHUNK = 2_000
@@ -59,14 +59,9 @@ def at_once(case: Case, mechanism: Any) -> Callable[[Any, int, Entropy], Numbers
         return partial(_winners, mechanism)
     if isinstance(mechanism, OneShotTopK):
         return partial(_lists, mechanism)
-    if isinstance(mechanism, _KEYS):
+    if isinstance(mechanism, KEYS):
         return partial(_keys, mechanism, key_names(case))
     return answers(mechanism) or choices(mechanism, key_names(case))
-
-
-def runs_its_own_release(case: Case, mechanism: Any) -> bool:
-    """Whether every sample comes from the mechanism's own release, called for many values or one by one."""
-    return isinstance(mechanism, (*NOISE, *_KEYS)) or at_once(case, mechanism) is None
 
 
 def key_names(case: Case) -> list[Key]:
@@ -76,7 +71,7 @@ def key_names(case: Case) -> list[Key]:
 
 def as_listed(mechanism: Any, row: Any, names: Sequence[Key]) -> Any:
     """An output that was drawn with many others, as the exact law names it."""
-    if isinstance(mechanism, _KEYS):
+    if isinstance(mechanism, KEYS):
         shown = [(name, number) for name, number in zip(names, row, strict=True) if number != _ABSENT]
         counted = isinstance(mechanism, ThresholdedCounts | CountedKeys)
         return tuple(shown) if counted else tuple(name for name, _ in shown)

@@ -1,6 +1,7 @@
-"""Single releases beside the exact law: the very call that answers a question, where many samples are drawn otherwise.
+"""Single releases beside the exact law: the very call that answers a question, where many samples are drawn at once.
 
-What draws many samples at once (`audit.draws`) is not always a mechanism's own release; this shows that both are one.
+What draws many samples at once (`audit.draws`) is not always a mechanism's own release, and few numbers are drawn by
+other code than many are; this shows that both follow one law.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from collections.abc import Hashable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from flint import arb
 from scipy import special  # type: ignore[import-untyped]
 
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.amounts import price
-from dalenius.audit.draws import SPARSE, runs_its_own_release
+from dalenius.audit.draws import KEYS, NOISE, SPARSE, at_once
 from dalenius.privacy.exact import Exact
 from dalenius.randomness.entropy import system_entropy
 from dalenius.verify.cases.case import Case
@@ -25,8 +27,8 @@ RUNS = 2_000
 
 
 def has_singles(case: Case) -> bool:
-    """Whether samples of a case are drawn in another way than by its release."""
-    return not runs_its_own_release(case, case.at(Fraction(1)))
+    """Whether samples of a case are drawn in another way than by one release after the other."""
+    return at_once(case, case.at(Fraction(1))) is not None
 
 
 def unlike_its_law(case: Case, epsilon: Fraction, value: Any, *, risk: Fraction, runs: int = RUNS) -> Iterator[str]:
@@ -59,13 +61,19 @@ def _named(output: Hashable, chances: Mapping[Hashable, float]) -> Hashable:
 
 
 def _single(case: Case, mechanism: Any, value: Any) -> Any:
+    if isinstance(mechanism, NOISE):
+        told = np.asarray(mechanism.release(np.asarray(value), system_entropy())).tolist()
+        return tuple(told) if isinstance(told, list) else told
+    if isinstance(mechanism, KEYS):
+        shown: Any = mechanism.release(value, system_entropy())
+        return tuple(sorted(shown.items() if isinstance(shown, dict) else shown))
     if not isinstance(mechanism, SPARSE):
         return mechanism.release(value, system_entropy())
     paid = Allowance(price(mechanism.loss(sensitivity=case.sensitivity), order=None), neighbours=case.neighbours)
-    session, told = mechanism.start(paid, system_entropy()), list[int | None]()
+    session, answers = mechanism.start(paid, system_entropy()), list[int | None]()
     for number in value:
         if session.finished:
             break
         answer = session.ask(Exact(number, sensitivity=case.sensitivity, neighbours=case.neighbours), threshold=0)
-        told.append(int(answer) if answer is not None and answer is not False else None)
-    return tuple(told)
+        answers.append(int(answer) if answer is not None and answer is not False else None)
+    return tuple(answers)

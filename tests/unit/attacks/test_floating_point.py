@@ -45,7 +45,7 @@ def test_the_precision_attack_gives_a_quarter_of_all_float_outputs_away(planted:
 
 @pytest.mark.textbook("S2.2")
 @pytest.mark.parametrize("mechanism", [DiscreteLaplace, DiscreteGaussian])
-@pytest.mark.parametrize("scale", [1, 1000])
+@pytest.mark.parametrize("scale", [1, 1000, 10**6])
 def test_the_precision_attack_finds_nothing_in_a_million_draws_of_ours(mechanism: type[Any], scale: int) -> None:
     finding = precision_attack(ours(mechanism(scale, neighbours=AddRemove())), draws=1_000_000)
     assert (finding.only_first, finding.only_second) == (0, 0)
@@ -86,6 +86,22 @@ def test_integers_are_compared_by_their_bits_too() -> None:
     finding = precision_attack(lambda value, size: np.array([2, 4]) if value == 0 else np.array([3, 0]), draws=2)
     assert (finding.only_first, finding.only_second) == (0, Fraction(1, 2))
     assert "50.0% the other way round (2 draws each)" in str(finding)
+
+
+@pytest.mark.parametrize("coarse", [2, 4, 32])
+def test_noise_in_coarser_steps_than_the_values_is_told_by_its_remainders(coarse: int) -> None:
+    noise = DiscreteLaplace(Fraction(100), neighbours=AddRemove("row"))
+
+    def in_steps(value: int, size: int) -> NDArray[Any]:
+        return value + coarse * np.asarray(noise.release(np.zeros(size, dtype=np.int64), SeededEntropy(value)))
+
+    def in_steps_but_one(value: int, size: int) -> NDArray[Any]:
+        outputs = in_steps(value, size)
+        outputs[0] += 1  # one odd output hides nothing
+        return outputs
+
+    for run in (in_steps, in_steps_but_one):
+        assert precision_attack(run, draws=10_000).share > Fraction(9, 10)
 
 
 def test_outputs_that_are_not_numbers_are_refused() -> None:

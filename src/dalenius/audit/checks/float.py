@@ -78,9 +78,9 @@ def _figure(what: str, finding: SupportFinding, goal: str, held: bool) -> Figure
 def _attacked() -> dict[str, Callable[[int, int], Any]]:
     entropy = system_entropy()
     runs: dict[str, Callable[[int, int], Any]] = {}
-    for scale in (1, 1000):
-        for kind in (DiscreteLaplace, DiscreteGaussian):
-            runs[f"{kind.__name__}, scale {scale}"] = _noisy(kind(Fraction(scale), neighbours=_ADD), entropy)
+    for scale in (1, 1000):  # the second is drawn in cells of many numbers
+        for noise in (DiscreteLaplace(Fraction(scale), _ADD), DiscreteGaussian(Fraction(scale**2), _ADD)):
+            runs[f"{type(noise).__name__}, scale {scale}"] = _noisy(noise, entropy)
     honest = RandomizedResponse.calibrated(sensitivity=1, epsilon=1, choices=4, neighbours=Replace("row"))
     runs["RandomizedResponse"] = lambda value, size: honest.release(np.full(size, 1 + value), entropy)
     counted = Sensitivity.sparse(coordinates=2, each=1, monotone=True)
