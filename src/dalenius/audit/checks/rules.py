@@ -32,8 +32,15 @@ FLOORS = (
 _FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 _WEAK_MODULES = {"random", "secrets", "pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
-_WEAK_CALLS = {"eval", "exec", "compile"}
-_WEAK_NAMES = {"np.random", "numpy.random", "torch.load", "yaml.load", "yaml.unsafe_load"}
+_WEAK_CALLS = {"eval", "exec", "compile", "__import__"}
+_WEAK_NAMES = {
+    "np.random", "numpy.random", "pc.random", "pyarrow.compute.random", "yaml.load", "yaml.unsafe_load",
+    *(f"builtins.{name}" for name in _WEAK_CALLS),
+    *(f"torch.{name}" for name in (
+        "load", "random", "distributions", "rand", "rand_like", "randn", "randn_like", "randint", "randint_like",
+        "randperm", "normal", "bernoulli", "multinomial", "poisson",
+    )),
+}  # fmt: skip
 _FLOAT_LAWS = {"exp", "log", "log1p", "expm1", "log2", "log10", "pow", "gumbel", "laplace"}
 _SOURCES = {"os.urandom", "os.getrandom", "uuid.uuid4", "uuid.uuid1", "ssl.RAND_bytes"}
 _SEAL = "_Exact" + "__value"
@@ -45,6 +52,7 @@ _SQL = re.compile(
     r"|create\s+(table|view|or\s+replace)\b|alter\s+table\b|copy\b.*\bto\s+'|attach\s+'|union\s+all\b))"
 )
 """Words of SQL in capitals, or whole statements however they are written."""
+_PLACEHOLDER = " ? "
 _ENGINE_CHANCE = re.compile(
     r"\b(random|rand|setseed|gen_random_uuid|uuid|randn|shuffle)\s*\(|\btablesample\b|\busing\s+sample\b", re.IGNORECASE
 )
@@ -89,15 +97,14 @@ def weak(path: str, tree: ast.AST) -> Iterator[Breach]:
     for line, module in _imported(tree):
         if module.split(".")[0] in _WEAK_MODULES or module.startswith("numpy.random"):
             yield line, module
+    yield from ((line, name) for line, name in _used(tree) if name in _WEAK_NAMES)
     for node in _nodes(tree):
-        if isinstance(node, ast.Attribute) and _unaliased(node, tree) in _WEAK_NAMES:
-            yield node.lineno, _dotted(node)
-        if isinstance(node, ast.ImportFrom) and node.module == "numpy" and any(a.name == "random" for a in node.names):
-            yield node.lineno, "numpy.random"
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _WEAK_CALLS:
-            yield node.lineno, f"{node.func.id}()"
+        if isinstance(node, ast.Name) and node.id in _WEAK_CALLS:
+            yield node.lineno, f"{node.id}()"
         if isinstance(node, ast.Attribute) and node.attr in {"read_pickle", "to_pickle"}:
             yield node.lineno, node.attr
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "samples":
+            yield node.lineno, "samples()"  # of statistics.NormalDist, whose quantiles are welcome
         if isinstance(node, ast.keyword) and node.arg == "allow_pickle" and not _is_false(node.value):
             yield node.value.lineno, "allow_pickle"
 
@@ -117,56 +124,72 @@ def float_laws(path: str, tree: ast.AST) -> Iterator[Breach]:
 
 def composed_sql(path: str, tree: ast.AST) -> Iterator[Breach]:
     """Texts with the words of SQL that are put together from parts: f-strings, +, %, format, join and replace."""
-    constants = {
-        target.id
-        for node in _nodes(tree)
-        if isinstance(node, ast.Assign) and _is_sql(node.value)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    held = _holding_sql(tree)
 
     def written(node: ast.AST) -> bool:
-        return _is_sql(node) or (isinstance(node, ast.Name) and node.id in constants)
+        return _is_sql(node) or (isinstance(node, ast.Name) and node.id in held)
 
     for node in _nodes(tree):
         if isinstance(node, ast.JoinedStr):
-            parts = any(isinstance(part, ast.FormattedValue) for part in node.values)
-            if parts and any(_is_sql(part) for part in node.values):
+            if _is_sql(node) and any(isinstance(part, ast.FormattedValue) for part in node.values):
                 yield node.lineno, "an f-string"
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mod):
-            if written(node.left) or (isinstance(node.op, ast.Add) and written(node.right)):
+            if _is_sql(node) or written(node.left) or (isinstance(node.op, ast.Add) and written(node.right)):
                 yield node.lineno, "a text that is added to"
         elif isinstance(node, ast.AugAssign) and (written(node.target) or written(node.value)):
             yield node.lineno, "a text that is added to"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MAKE_TEXT:
-            listed = (part for given in node.args if isinstance(given, ast.List | ast.Tuple) for part in given.elts)
-            if written(node.func.value) or (node.func.attr == "join" and any(map(written, listed))):
+            made_of = [node.func.value, *(node.args if node.func.attr == "join" else ())]
+            if any(map(written, made_of)):
                 yield node.lineno, f"a text with {node.func.attr}()"
 
 
 _MAKE_TEXT = {"format", "format_map", "join", "replace"}
+_LENGTHEN = {"append", "extend", "insert"}
+
+
+@lru_cache(maxsize=2_000)
+def _holding_sql(tree: ast.AST) -> frozenset[str]:
+    """The names that are given words of SQL in a file, as a text or as a list of parts."""
+    given: list[tuple[ast.AST, ast.AST]] = []
+    for node in _nodes(tree):
+        if isinstance(node, ast.Assign):
+            given += [(target, node.value) for target in node.targets]
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign) and node.value is not None:
+            given.append((node.target, node.value))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _LENGTHEN:
+            given += [(node.func.value, each) for each in node.args]
+    return frozenset(name.id for name, value in given if isinstance(name, ast.Name) and _is_sql(value))
 
 
 def opening(path: str, tree: ast.AST) -> Iterator[Breach]:
-    """Whatever could open an `Exact`."""
+    """Whatever could open an `Exact`, see one opened, or keep what is inside when a function is mapped over it."""
     for node in _nodes(tree):
-        names = {getattr(node, name, None) for name in ("id", "attr", "name", "value") if _is_text(node, name)}
-        if names & {"unseal", _SEAL} and not isinstance(node, ast.FunctionDef):
-            yield getattr(node, "lineno", 0), "unseal"
+        found = _named(node, "id", "attr", "name", "value") & _OPENERS
+        if found and not isinstance(node, ast.FunctionDef):
+            yield getattr(node, "lineno", 0), " or ".join(sorted(found))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "map":
+            inside = [part for each in (*node.args, *node.keywords) for part in ast.walk(each)]
+            kept = [part.attr for part in inside if isinstance(part, ast.Attribute) and part.attr in _KEEPERS]
+            yield from ((node.lineno, f"map() with {name}") for name in kept)
 
 
-def _is_text(node: ast.AST, name: str) -> bool:
-    return isinstance(getattr(node, name, None), str)
+_OPENERS = {"unseal", _SEAL, "_witnesses"}
+_KEEPERS = {
+    "append", "appendleft", "extend", "insert", "add", "update", "setdefault", "put", "send", "write", "__setitem__",
+    "__setattr__",
+}  # fmt: skip
+"""Methods that put a value where it stays."""
+
+
+def _named(node: ast.AST, *fields: str) -> set[str]:
+    """The texts in these fields of a node."""
+    return {text for field in fields if isinstance(text := getattr(node, field, None), str)}
 
 
 def random_bits(path: str, tree: ast.AST) -> Iterator[Breach]:
     """Random bits taken past `randomness.entropy`."""
-    for node in _nodes(tree):
-        if isinstance(node, ast.Attribute) and _dotted(node) in _SOURCES:
-            yield node.lineno, _dotted(node)
-        elif isinstance(node, ast.ImportFrom) and node.module in {"os", "uuid"}:
-            names = {f"{node.module}.{each.name}" for each in node.names}
-            yield from ((node.lineno, name) for name in sorted(names & _SOURCES))
+    yield from ((line, name) for line, name in _used(tree) if name in _SOURCES)
 
 
 def seeds(path: str, tree: ast.AST) -> Iterator[Breach]:
@@ -192,19 +215,49 @@ def engine_chance(path: str, tree: ast.AST) -> Iterator[Breach]:
 
 def past_the_door(path: str, tree: ast.AST) -> Iterator[Breach]:
     """Releases that nobody pays for, and looks at what the door measures."""
+    harmless = {id(node.func) for node in _nodes(tree) if isinstance(node, ast.Call) and _releases_nothing(node)}
     for node in _nodes(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "release":
-            given = [*node.args, *(each.value for each in node.keywords)]
-            paid = any(isinstance(each, ast.Name) and each.id == "allowance" for each in given)
-            if len(given) > 1 and not paid:
-                yield node.lineno, "release()"
-        names = {getattr(node, name, None) for name in ("id", "attr", "name") if _is_text(node, name)}
-        if "witnessed" in names and not isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.Attribute) and node.attr == "release" and id(node) not in harmless:
+            yield node.lineno, "release()"
+        if isinstance(node, ast.Call) and _name(node.func) in _BY_NAME and any(map(_is_release, node.args)):
+            yield node.lineno, f"{_name(node.func)}() of release"
+        if "witnessed" in _named(node, "id", "attr", "name") and not isinstance(node, ast.FunctionDef):
             yield getattr(node, "lineno", 0), "witnessed"
+
+
+_BY_NAME = {"getattr", "attrgetter", "methodcaller"}
+
+
+def _releases_nothing(call: ast.Call) -> bool:
+    """Whether the release of a mechanism, which takes a value and entropy, could not be what is called: something is
+    given alone, as to a lock, or an allowance in their midst, as to a strategy, which pays for what it measures."""
+    if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
+        return False
+    if len(call.args) + len(call.keywords) < 2:
+        return True
+    return len(call.args) > 2 and _name(call.args[1]) == "allowance"
+
+
+def _is_release(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "release"
+
+
+def _name(node: ast.AST) -> str:
+    """The last part of a name, dotted or plain."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 def _is_false(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
+
+
+def _used(tree: ast.AST) -> Iterator[Breach]:
+    """Every name of a module that is used or imported, with the module's own name in front."""
+    for node in _nodes(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.lineno, _unaliased(node, tree)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.lineno, f"{node.module}.{each.name}") for each in node.names)
 
 
 def _unaliased(node: ast.Attribute, tree: ast.AST) -> str:
@@ -230,17 +283,32 @@ def _dotted(node: ast.Attribute) -> str:
 
 
 def _imported(tree: ast.AST) -> Iterator[Breach]:
+    """The modules that are imported, by a statement or by a call that names one."""
     for node in _nodes(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.lineno, node.module
         elif isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Call) and _name(node.func) in {"import_module", "__import__"}:
+            given = (*node.args, *(each.value for each in node.keywords))
+            yield from ((node.lineno, _text(each)) for each in given if isinstance(each, ast.Constant))
 
 
 def _is_sql(node: ast.AST) -> bool:
+    return _SQL.search(_text(node)) is not None
+
+
+def _text(node: ast.AST) -> str:
+    """The text that a node stands for, with a placeholder for whatever is not written out."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else _PLACEHOLDER
     if isinstance(node, ast.JoinedStr):
-        return any(_is_sql(part) for part in node.values)
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and _SQL.search(node.value) is not None
+        return "".join(map(_text, node.values))
+    if isinstance(node, ast.List | ast.Tuple):
+        return " ".join(map(_text, node.elts))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _text(node.left) + _text(node.right)
+    return _PLACEHOLDER
 
 
 # ---- the rules
@@ -302,6 +370,7 @@ RULES = (
             "learn/linear/objective.py": "a mechanism, made of another one",
             "release/boosting/generators.py": "a mechanism, made of another one",
             "release/textbook/per_query.py": "a mechanism, made of another one",
+            "privacy/reals.py": "gives back a lock after a fork",
             "audit": "looks at releases of made-up rows",
         },
     ),
