@@ -12,9 +12,36 @@ from dalenius.audit.checks import planted
 from dalenius.audit.checks.outcomes import Asked
 from dalenius.audit.checks.planted import LEAST, planted_bugs
 from dalenius.audit.checks.planting import Caught, Planted
+from dalenius.audit.checks.registry import CHECKS, Listed
 from dalenius.errors import InvalidParameter
 
 BUGS = planted_bugs()
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "checks.md"
+OTHERWISE = {
+    "C8": "ids are told apart at the import, before any check asks a question",
+    "D7": "an average over many answers; its test has a twin that costs too little",
+    "E1": "times are measured beside a running server",
+    "E2": "times are measured beside a running server",
+    "E3": "logs and files of a server in a process of its own are read",
+    "G3": "shown by the exact law of interleaved sessions, and not by a check",
+    "G4": "charges of blocks; their tests have twins",
+    "G5": "accounts of many tables; exact sums of charges",
+    "H4": "disks that fail; the ledgers of tests/faults/planted.py are the bugs",
+    "J1": "synthetic tables; their tests have twins",
+    "J2": "synthetic tables; their tests have twins",
+    "K1": "comes with streams",
+    "K2": "comes with streams",
+    "K3": "comes with streams",
+    "K4": "comes with streams",
+    "K5": "versions of a folder; the test has a twin with a budget for each",
+    "L2": "needs a PostgreSQL server",
+    "L3": "needs a Spark installation",
+    "L6": "every route of the server is tried with every role",
+    "L7": "limits of memory and time; nothing is told",
+    "L8": "packages are compared with what is declared",
+    "L9": "files on disk and texts in answers are read",
+}
+"""Threats for which no bug is planted, and why."""
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -30,6 +57,14 @@ def test_there_are_enough_of_them_and_each_has_its_own_name_and_threats() -> Non
     assert all(bug.threats and all(re.fullmatch(r"[A-L]\d", threat) for threat in bug.threats) for bug in BUGS)
 
 
+def test_every_threat_has_a_planted_bug_or_a_reason_why_not() -> None:
+    listed = re.findall(r"^\| ([A-L]\d+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    planted_for = {threat for bug in BUGS for threat in bug.threats}
+    assert len(set(listed)) == len(listed) > 60
+    assert set(listed) == planted_for | set(OTHERWISE)
+    assert not planted_for & set(OTHERWISE), "a reason that is no longer needed"
+
+
 def of(name: str, check: str, said: str, without: str = "") -> Planted:
     """A bug of which it is known what its check says."""
 
@@ -42,7 +77,7 @@ def of(name: str, check: str, said: str, without: str = "") -> Planted:
 
 def test_a_bug_that_is_not_found_fails_the_check_and_so_does_a_check_that_finds_nothing() -> None:
     bugs = [of("one", "replay", "found"), of("other", "static", ""), of("noise", "rng", "found", "found too")]
-    with patch.object(planted, "planted_bugs", lambda: bugs):
+    with patch.object(planted, "planted_bugs", lambda: bugs), patch.object(planted, "needed", set):
         outcome = planted.check(Asked())
     assert not outcome.passed
     assert outcome.findings == (
@@ -52,6 +87,22 @@ def test_a_bug_that_is_not_found_fails_the_check_and_so_does_a_check_that_finds_
         "static catches nothing",
     )
     assert [figure.held for figure in outcome.figures] == [True, False, False, False]
+
+
+def test_a_check_without_a_bug_fails_whatever_the_others_find() -> None:
+    every = [of(name, name, "found") for name in sorted(planted.needed())] * 3
+    new = Listed("new", "a check that nobody has planted a bug for", "cases", 1, 1)
+    with patch.object(planted, "planted_bugs", lambda: every):
+        assert planted.check(Asked()).passed
+        with patch.dict(CHECKS, {"new": new}):
+            outcome = planted.check(Asked())
+            assert planted.check(Asked(count=5)).passed, "a few bugs alone cannot turn every check"
+    assert not outcome.passed
+    assert outcome.findings == ("new catches nothing",)
+
+
+def test_every_check_but_this_one_must_catch_something() -> None:
+    assert planted.needed() == {*CHECKS, "exact"} - {"planted"} == {bug.check for bug in BUGS}
 
 
 def test_few_bugs_are_not_enough() -> None:

@@ -76,7 +76,7 @@ BUGS = (
     Planted("quotes of constants not doubled", ("L4",), "escape",
             lambda: patch.object(DuckDBDialect, "text_literal", lambda d, text: f"'{text}'"), count=20),
     Planted("no lock-down", ("L1",), "escape", lambda: patch.object(connection, "_LOCK", ()), count=0),
-    Planted("refused texts sent to the engine", ("L1", "L4"), "escape", raw_when_refused, count=0),
+    Planted("refused texts sent to the engine", ("D5", "L1", "L4"), "escape", raw_when_refused, count=0),
     Planted("SQL from an f-string", ("L4",), "static",
             source_with("def ask(c, name):\n    return c.execute(f'SELECT * FROM {name}')\n")),
     Planted("answers loaded by pickle", ("L5",), "static", source_with("import pickle\n")),

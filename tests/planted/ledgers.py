@@ -15,6 +15,7 @@ from dalenius.curator.asking.asking import Asked
 from dalenius.curator.door import Door, Payer, allowance, measured
 from dalenius.curator.ledger.balances import Balances
 from dalenius.curator.ledger.ledger import Ledger
+from dalenius.curator.ledger.marks import Held
 from dalenius.engines.several import Engines
 from dalenius.errors import BudgetExceeded, WorkStopped
 
@@ -90,6 +91,10 @@ def less_than_the_price(self: Payer, amounts: Any) -> Any:
     return charges(self, {name: replace(each, divergence=each.divergence * 9 // 10) for name, each in amounts.items()})
 
 
+def a_quarter_of_the_price(self: Payer, amounts: Any) -> Any:
+    return charges(self, {name: replace(each, divergence=each.divergence // 4) for name, each in amounts.items()})
+
+
 def below_zero(people: Any, *, epsilon: Any, share: Any) -> Any:
     return price(people, epsilon=str(epsilon).lstrip("-") if isinstance(epsilon, str) else epsilon, share=share)
 
@@ -103,6 +108,8 @@ BUGS = (
             part="questions that look at the ledger", count=40),
     Planted("less charged than the price", ("B3", "H5"), "ledger",
             lambda: patch.object(Payer, "charges", less_than_the_price), part="prices of questions", count=40),
+    Planted("a quarter of the price charged", ("B3", "G1"), "e2e",
+            lambda: patch.object(Payer, "charges", a_quarter_of_the_price), part="SUM(v.x) AS s", count=4_000),
     Planted("refund on error", ("H7",), "ledger", door("_paid", refunded), part="ways to fail after the charge",
             count=40),
     Planted("data-dependent error text", ("D4",), "ledger", door("_paid", failures_told),
@@ -116,4 +123,7 @@ BUGS = (
             count=40),
     Planted("a price below zero", ("H5",), "ledger", lambda: patch.object(asking, "bought", below_zero),
             part="numbers that are no price", count=40),
+    Planted("older copies of the ledger taken", ("H3",), "ledger",
+            lambda: patch.object(Held, "require_behind", lambda self, rows, head: None),
+            part="restarts and older copies", count=40),
 )  # fmt: skip

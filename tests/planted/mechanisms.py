@@ -41,6 +41,10 @@ def rounded_down(self: DiscreteLaplace, value: Any, source: Any) -> Any:
     return release(DiscreteLaplace(self.scale * 3 / 4, neighbours=self.neighbours), value, source)
 
 
+def half_the_scale(self: DiscreteLaplace, value: Any, source: Any) -> Any:
+    return release(DiscreteLaplace(self.scale / 2, neighbours=self.neighbours), value, source)
+
+
 def half_the_deviation(self: DiscreteGaussian, value: Any, source: Any) -> Any:
     return bell(DiscreteGaussian(variance=self.variance / 4, neighbours=self.neighbours), value, source)
 
@@ -195,6 +199,8 @@ BUGS = (
             part="robust median", count=2_000),
     Planted("answers whether stable or not", ("D1", "F4"), "audit",
             replaced(DistanceToInstability, "release", whatever_the_test_says), part="stable mode", count=1_000),
+    Planted("half the noise in every group", ("F4", "C2"), "e2e",
+            replaced(DiscreteLaplace, "release", half_the_scale), part="COUNT(*) AS s", count=4_000),
     Planted("one noise draw for all empty groups", ("D1",), "audit",
             replaced(DiscreteLaplace, "release", one_draw_for_empty_groups), part="empty groups", count=20_000),
     Planted("at least for more than in key selection", ("D1",), "exact",

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import dalenius
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
-from dalenius.audit.checks.planting import Planted
+from dalenius.audit.checks.planting import SMALL, Planted
+from dalenius.audit.checks.registry import CHECKS
 from dalenius.errors import InvalidParameter
 
+NAME = "planted"
 LEAST = 25
 _PLACE = Path(dalenius.__file__).parents[2] / "tests" / "planted"
 
@@ -19,7 +21,8 @@ _PLACE = Path(dalenius.__file__).parents[2] / "tests" / "planted"
 def check(asked: Asked, /) -> Outcome:
     """Plant each bug and run a small form of its check with and without it; `count` tries the first few bugs alone."""
     bugs = list(planted_bugs())[: asked.count or None]
-    figures, wrong, idle = [], [], {bug.check for bug in bugs}
+    figures, wrong = [], []
+    idle = {bug.check for bug in bugs} | (set() if asked.count else needed())
     for place, bug in enumerate(bugs, start=1):
         caught = bug.caught()
         shown = f"{bug.check}: {caught.said[:90]}" if caught.said else f"not by {bug.check}"
@@ -35,7 +38,12 @@ def check(asked: Asked, /) -> Outcome:
     number = sum(figure.held for figure in figures)
     enough = number == len(bugs) and (bool(asked.count) or number >= LEAST)
     total = Figure("planted bugs", len(bugs), f"{number} caught", f"all, {LEAST} or more", enough)
-    return Outcome("planted", (*figures, total), tuple(wrong))
+    return Outcome(NAME, (*figures, total), tuple(wrong))
+
+
+def needed() -> set[str]:
+    """The checks that a bug must turn: all but this one, and exact laws, which have no command of their own."""
+    return {*CHECKS, *SMALL} - {NAME}
 
 
 def planted_bugs() -> Sequence[Planted]:

@@ -15,7 +15,7 @@ import numpy as np
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.amounts import price
 from dalenius.audit.checks import audit as audits
-from dalenius.audit.checks import escape, ledger, rng, semantics, static, training
+from dalenius.audit.checks import e2e, escape, ledger, rng, semantics, static, training
 from dalenius.audit.checks import float as floats
 from dalenius.audit.checks import replay as replays
 from dalenius.audit.checks.outcomes import Asked, Outcome
@@ -25,6 +25,7 @@ from dalenius.audit.replay.loading import Databases, duckdb_with
 from dalenius.audit.replay.queries import replayed, runs_on, some_price
 from dalenius.audit.replay.replaying import Finding
 from dalenius.audit.reporting import audit
+from dalenius.audit.shapes import Shape
 from dalenius.audit.training.canaries import GRADIENT_CLAIMS
 from dalenius.audit.training.forms import FORMS
 from dalenius.engines.conformance.plans import Generated, nodes, plans
@@ -81,7 +82,7 @@ def found(bug: Planted, most: int | None = None) -> tuple[int, str]:
     """How many cases the small form of a bug's check tries until it finds something, and what; it finds nothing,
     unless the bug is there. `most` ends it after so many cases."""
     tried = 0
-    for tried, said in enumerate(islice(_SMALL[bug.check](bug), most), start=1):
+    for tried, said in enumerate(islice(SMALL[bug.check](bug), most), start=1):
         if said:
             return tried, said
     return tried, ""
@@ -180,6 +181,12 @@ def _exact(bug: Planted) -> Iterator[str]:
 # ---- the others
 
 
+def _e2e(bug: Planted) -> Iterator[str]:
+    """The plainest question, whose statistic is the part, asked in this process of so many groups."""
+    with patch.object(e2e, "shapes", lambda count, seed: [Shape("add", "alone", bug.part)]):
+        yield from e2e.check(Asked(count=1), vias=("process",), groups=bug.count).findings
+
+
 def _ledger(bug: Planted) -> Iterator[str]:
     chosen = [promise for promise in ledger.PROMISES if promise[0] == bug.part]
     with patch.object(ledger, "PROMISES", chosen):
@@ -241,11 +248,12 @@ def _all(outcome: Outcome) -> Sequence[str]:
     return [*outcome.findings, *broken]
 
 
-_SMALL: Mapping[str, Callable[[Planted], Iterator[str]]] = {
+SMALL: Mapping[str, Callable[[Planted], Iterator[str]]] = {
     "replay": _replay,
     "bounding": _bounding,
     "audit": _audit,
     "exact": _exact,
+    "e2e": _e2e,
     "ledger": _ledger,
     "escape": _escape,
     "rng": _rng,
