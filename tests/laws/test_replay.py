@@ -33,6 +33,7 @@ from dalenius.errors import InvalidParameter, WorkStopped
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.neighbours import AddRemove
+from dalenius.query import blocks
 from dalenius.query.pricing import measurements, releasing
 from dalenius.query.pricing.pricing import Priced
 
@@ -71,7 +72,7 @@ def test_nothing_differs_in_2000_questions() -> None:
 def test_one_unit_stays_within_what_was_declared_over_joins() -> None:
     outcome = bounding.check(Asked(count=25, seed=3))
     assert outcome.passed
-    assert all(figure.tried for figure in outcome.figures[:6])
+    assert all(figure.tried for figure in outcome.figures[:7])
 
 
 def test_the_engine_means_what_plans_mean() -> None:
@@ -222,6 +223,17 @@ def test_numbers_that_are_not_clamped_are_found_where_declarations_are_narrower(
     monkeypatch.setattr(bounding, "MOST", 1)
     outcome = bounding.check(Asked(count=60))
     assert "with narrower declarations" in outcome.findings[0]
+
+
+def test_a_question_charged_to_another_block_is_found_and_its_number_shows_it_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(blocks, "block_of", lambda question, partition: min(partition.values))
+    monkeypatch.setattr(bounding, "MOST", 1)
+    outcome = bounding.check(Asked(count=25, seed=3))
+    seed = re.search(r"charged to one block .* dalenius check bounding --plans 1 --seed (\d+)", outcome.findings[0])
+    assert seed is not None
+    assert f"question {seed[1]} " in bounding.check(Asked(count=1, seed=int(seed[1]))).findings[0]
 
 
 def test_an_engine_that_means_something_else_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,12 +19,15 @@ from dalenius.engines.sql.dialect import Dialect, Rows
 from dalenius.mechanisms import gaussian, laplace
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.neighbours import AddRemove
+from dalenius.query import blocks
 from dalenius.query.binding import sources
 from dalenius.query.keys import KeySpace, ListedKeys, key_tuples
 from dalenius.query.plan.passes import DistinctValues, Values
 from dalenius.query.plan.relations import Bound, Clamp, Distinct, Group, Join, UnitFilter
 from dalenius.query.pricing import measurements, pricing, releasing
 from dalenius.query.pricing.pricing import Priced
+from dalenius.query.questions import Question
+from dalenius.query.types import Code
 from dalenius.randomness.entropy import Entropy
 
 bounded_change = measurements.bounded_change
@@ -110,6 +113,14 @@ def without_rows(step: Any, right: Any) -> Any:
 
 def without_groups(step: Any, right: Any) -> Any:
     return right(replace(step, child=replace(step.child, groups=None)))
+
+
+right_block = blocks.block_of
+
+
+def the_first_block(question: Question, partition: blocks.Partition) -> Code:
+    """A question about one block is charged to the first one there is."""
+    return None if right_block(question, partition) is None else min(partition.values)  # type: ignore[type-var]
 
 
 # ---- prices, keys and noise, which replay sees
@@ -228,6 +239,8 @@ BUGS = (
     Planted("keys hashed by their place", ("B4", "C6"), "bounding",
             lambda: patch.object(snapshots, "mixed", lambda folded: "(rank * 7919 + 17) % 104729"), anew=True,
             where=(1, 2)),
+    Planted("charged to another block", ("G4",), "bounding",
+            lambda: patch.object(blocks, "block_of", the_first_block), part="blocks", where=(0, 2)),
     Planted("AVG charged once", ("C2", "G1"), "replay",
             lambda: charging(charged_once), count=40),
     Planted("winner's value for free", ("F2", "G1"), "replay",

@@ -1,4 +1,5 @@
-"""`check bounding`: one unit with 10,000 rows moves every exact result by at most what was declared, over joins too."""
+"""`check bounding`: one unit with 10,000 rows moves every exact result by at most what was declared, over joins too;
+and nobody outside of a block moves what is charged to that block alone."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from itertools import islice
 
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.checks.sharing import WORLDS, Part, Tally, alone, numbered, shared
+from dalenius.audit.replay.blocks import Divisions, charged, divided, division, leaks
 from dalenius.audit.replay.bounding import broken, hurtful, narrowed
 from dalenius.audit.replay.joins import MOST_JOINS, count_joins, is_any
 from dalenius.audit.replay.loading import Databases, Loader
@@ -32,19 +34,27 @@ def check(asked: Asked) -> Outcome:
     joins = [Figure(f"of these with {size} joins", number, "", "", True) for size, number in tried_joins.items()]
     past = tally["clamped"]
     clamped = Figure("of these also with narrower declarations", tally["narrower"], str(past), "0", not past)
-    return _outcome(tally, HEAVY, [*joins, clamped])
+    outside = tally["outside"]
+    blocks = Figure(
+        "questions charged to one block that read rows outside of it",
+        tally["in a block"], str(outside), "0", not outside,
+    )  # fmt: skip
+    return _outcome(tally, HEAVY, [*joins, clamped, blocks])
 
 
 def tried(first: int, most: int) -> Iterator[Part]:
-    """What comes of each of so many plans; of those that are not made of joins, with narrower declarations, too."""
-    load = Databases()
+    """What comes of each of so many plans; of those that are not made of joins, with narrower declarations, too. The
+    number of each also names a question about people who are cut into blocks."""
+    load, cut = Databases(), Divisions()
     try:
         for plan in islice(numbered(first, joined_too=True), most):
             yield _of_plan(plan, hurtful(plan), load.of(plan), f"--seed {plan.seed}")
             if is_any(plan.seed, worlds=WORLDS) and (closer := generated(plan.seed, worlds=WORLDS, tables=narrowed)):
                 yield _of_closer(closer, load)
+            yield _of_block(plan.seed, cut)
     finally:
         load.close()
+        cut.close()
 
 
 def _of_closer(plan: Generated, load: Databases) -> Part:
@@ -52,6 +62,18 @@ def _of_closer(plan: Generated, load: Databases) -> Part:
     found = list(broken(plan, hurtful(plan), load.of(plan)))
     said = (f"plan {plan.seed}, with narrower declarations: {each}" for each in found[:3])
     return Part({"narrower": 1, "clamped": len(found)}, tuple(said))
+
+
+def _of_block(number: int, load: Divisions) -> Part:
+    """The question of a number about a divided world, where it is charged to one block alone."""
+    cut = division(number % WORLDS)
+    plan = divided(cut, number)
+    if plan is None or (code := charged(cut, plan)) is None:
+        return Part({})
+    found = list(leaks(cut, plan, code, load))
+    again = f"dalenius check bounding --plans 1 --seed {number}"
+    said = (f"question {number} is charged to one block and changes {each}; {again}" for each in found)
+    return Part({"in a block": 1, "outside": bool(found)}, tuple(said))
 
 
 def _on_folder(asked: Asked, schema: Schema) -> Outcome:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
+from itertools import islice, product
 from unittest.mock import patch
 
 import numpy as np
@@ -20,6 +20,7 @@ from dalenius.audit.checks import float as floats
 from dalenius.audit.checks import replay as replays
 from dalenius.audit.checks.outcomes import Asked, Outcome
 from dalenius.audit.escapes import corpus, fields
+from dalenius.audit.replay.blocks import Divisions, charged, divided, division, leaks
 from dalenius.audit.replay.bounding import broken, hurtful, narrowed
 from dalenius.audit.replay.loading import Databases, duckdb_with
 from dalenius.audit.replay.queries import replayed, runs_on, some_price
@@ -102,6 +103,9 @@ def _plans(bug: Planted) -> Iterator[Generated]:
 
 def _bounding(bug: Planted) -> Iterator[str]:
     """For each plan what is wrong with it, or nothing."""
+    if bug.part == "blocks":
+        yield from _blocks(bug)
+        return
     load = Databases() if bug.anew else duckdb_with
     try:
         for plan in _plans(bug):
@@ -109,6 +113,19 @@ def _bounding(bug: Planted) -> Iterator[str]:
     finally:
         if isinstance(load, Databases):
             load.close()
+
+
+def _blocks(bug: Planted) -> Iterator[str]:
+    """For each question about people who are cut into blocks, how it reads somebody outside of the one it pays."""
+    load = Divisions()
+    try:
+        for where, number in product(bug.where, range(bug.count)):
+            cut = division(where)
+            plan = divided(cut, number)
+            if plan is not None and (code := charged(cut, plan)) is not None:
+                yield next((f"question {number} changes {each}" for each in leaks(cut, plan, code, load)), "")
+    finally:
+        load.close()
 
 
 def _replay(bug: Planted) -> Iterator[str]:

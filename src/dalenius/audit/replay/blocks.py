@@ -1,13 +1,22 @@
-"""Worlds cut into blocks, random questions about them, and databases that differ outside one block alone."""
+"""Worlds cut into blocks, random questions about them, and databases that differ outside one block alone.
+
+What is charged to one block is free for everybody outside of it, so its exact results must stay as they are whoever
+comes or goes there. Which block is charged is asked of the curator, on the way that paid questions take.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
+from dalenius.accounting.budget import Budget, Rectangle
+from dalenius.audit.replay.loading import Quick, duckdb_of, results
 from dalenius.audit.replay.neighbours import HEAVY, database, with_unit
+from dalenius.curator.blocks import block_name, blocks_of
+from dalenius.curator.catalog import Catalog, Partition, Population
+from dalenius.engines.conformance.comparing import Totals
 from dalenius.engines.conformance.draws import Draws
 from dalenius.engines.conformance.plans import Generated, Questions, random_most
 from dalenius.engines.conformance.terms import Known, Scope, Terms, kind_of
@@ -15,15 +24,17 @@ from dalenius.engines.conformance.worlds import Database, RawRow, World, world
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.reference.canonical import unit_code
 from dalenius.errors import QueryRefused
+from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.binding.binder import bind
-from dalenius.query.blocks import Partition, block_of
 from dalenius.query.pricing.measurements import lower
 from dalenius.query.syntax.syntax import Apply, Constant, Item, Name, Query, Select, Subquery, Term
 from dalenius.query.types import Bool, Choice, Code, Domain, Number, Ranged
-from loaded import duckdb_of, quick_results
 
+Cut: TypeAlias = Callable[["Division", str, Code], DuckDBEngine]
+"""From a division and the name of one of its databases, around which block, to an engine that holds it."""
 COLUMNS = ("city", "rate", "smoker", "icd", "day", "age")
-CROWD = {"visits": 300, "orders": 48, "lines": 60}
+_CROWD = {"visits": 300, "orders": 48, "lines": 60}
+_BUDGET = Rectangle.of(Budget(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +49,20 @@ class Division:
         return dict(self.world.tables["visits"].columns)[self.column]
 
     @cached_property
+    def catalog(self) -> Catalog:
+        """What an owner who cuts the people so has declared."""
+        whole = {name: Population(name, _BUDGET, AddRemove()) for name in ("staff", "events")}
+        people = Population("people", _BUDGET, AddRemove(), partition=self.partition)
+        return Catalog({"people": people, **whole}, self.world.tables)
+
+    @property
     def partition(self) -> Partition:
-        return Partition("people", "visits", self.column, frozenset(self.codes))
+        return Partition("visits", self.column, self.codes)
+
+    @cached_property
+    def blocks(self) -> dict[str, Code]:
+        """The values of the blocks, by the names under which they are charged."""
+        return {block_name(self.world.tables["visits"], self.partition, code): code for code in self.codes}
 
     @property
     def codes(self) -> tuple[Code, ...]:
@@ -104,7 +127,7 @@ class Division:
         """The base and a newcomer with each of these values, the first of them with 10,000 visits."""
         database = self.base
         for place, code in enumerate(codes):
-            rows = CROWD | ({} if place else {"visits": HEAVY})
+            rows = _CROWD | ({} if place else {"visits": HEAVY})
             unit = f"newcomer {code!r}" if self.world.texts_as_ids else 10**6 + place
             count = len(database["visits"])
             database = with_unit(self.world, database, "people", unit, rows, "mixed")
@@ -112,9 +135,8 @@ class Division:
             database = {**database, "visits": [*database["visits"][:count], *came]}
         return database
 
-    @lru_cache(maxsize=32)  # noqa: B019  # divisions live as long as the test process
-    def engine(self, name: str, code: Code = None) -> DuckDBEngine:
-        """The engine with `base`, `only` one block, others crowded `around` it, or more `within` it."""
+    def database(self, name: str, code: Code = None) -> Database:
+        """The `base`, `only` one block of it, others crowded `around` that block, or more `within` it."""
         others = [each for each in (*self.codes, *self.unlisted[:1]) if each != code]
         made: dict[str, Callable[[], Database]] = {
             "base": lambda: self.base,
@@ -122,10 +144,7 @@ class Division:
             "around": lambda: self.crowded(others),
             "within": lambda: self.crowded([code]),
         }
-        return duckdb_of(self.world, made[name]())
-
-    def __hash__(self) -> int:
-        return hash((self.world.seed, self.column))
+        return made[name]()
 
 
 @lru_cache(maxsize=32)
@@ -200,7 +219,7 @@ class BlockQuestions(Questions):
             case "and":
                 return Apply("and", (terms.any("bool", 1), equal))
             case "bare" if isinstance(self.cut.domain, Bool):
-                return draws.choice([column, Apply("not", (column,))])
+                return Apply("not", (column,)) if draws.below(2) else column
         return equal
 
     def value(self) -> Constant:
@@ -212,10 +231,8 @@ def random_question(cut: Division, seed: int) -> Query:
     return BlockQuestions(cut, Draws(f"block {seed}")).outer()
 
 
-@lru_cache(maxsize=20_000)
-def plan_of(where: int, seed: int) -> Generated | None:
+def divided(cut: Division, seed: int) -> Generated | None:
     """The plan of a question about a divided world; None where it is refused."""
-    cut = division(where)
     query = random_question(cut, seed)
     try:
         question = bind(query, cut.world.tables, most=random_most(Draws(f"most {seed}")))
@@ -224,28 +241,47 @@ def plan_of(where: int, seed: int) -> Generated | None:
         return None
 
 
-def inside(count: int, where: int) -> dict[int, Code]:
-    """Those of so many questions that are said to lie in one block, with that block."""
-    plans = {seed: plan_of(where, seed) for seed in range(count)}
-    found = {seed: block_of(plan.question, division(where).partition) for seed, plan in plans.items() if plan}
-    return {seed: code for seed, code in found.items() if code is not None}
+# ---- what is charged to one block
 
 
-def leaking(where: int, claims: Mapping[int, Code]) -> Iterator[tuple[int, Code, str]]:
-    """The questions that are said to lie in a block, and change when units outside it come or go."""
-    cut = division(where)
-    for seed, code in claims.items():
-        before = results(where, seed, cut.engine("base"))
-        for name in ("only", "around"):
-            if results(where, seed, cut.engine(name, code)) != before:
-                yield seed, code, name
+def charged(cut: Division, plan: Generated) -> Code:
+    """The value of the only block that a question is charged to; None where all people are charged."""
+    name = blocks_of(plan.question, cut.catalog).get("people")
+    return None if name is None else cut.blocks[name]
 
 
-def results(where: int, seed: int, engine: DuckDBEngine) -> list[Any]:
+def leaks(cut: Division, plan: Generated, code: Code, load: Cut) -> Iterator[str]:
+    """How the exact results of a question change although only units outside a block come or go."""
+    before = outcome(plan, load(cut, "base", None))
+    for name, said in _OUTSIDE.items():
+        if outcome(plan, load(cut, name, code)) != before:
+            yield said
+
+
+def outcome(plan: Generated, engine: DuckDBEngine) -> list[Totals]:
     """The exact results of a question; nothing where the engine refuses it, before it reads anything."""
-    plan = plan_of(where, seed)
-    assert plan is not None
     try:
-        return quick_results(engine, plan.program.passes)
+        return results(Quick(engine), plan.program.passes)
     except QueryRefused:
         return []
+
+
+_OUTSIDE = {"only": "when everybody outside of it goes", "around": "when others come outside of it"}
+
+
+class Divisions:
+    """The engines with databases of divided worlds that are open; closed together."""
+
+    def __init__(self) -> None:
+        self._engines: dict[tuple[Division, str, Code], DuckDBEngine] = {}
+
+    def __call__(self, cut: Division, name: str, code: Code) -> DuckDBEngine:
+        if (cut, name, code) not in self._engines:
+            self._engines[cut, name, code] = duckdb_of(cut.world, cut.database(name, code))
+        return self._engines[cut, name, code]
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        for engine in self._engines.values():
+            engine.close()
+        self._engines.clear()
