@@ -24,7 +24,6 @@ OTHERWISE = {
     "E2": "times are measured beside a running server",
     "E3": "logs and files of a server in a process of its own are read",
     "G3": "shown by the exact law of interleaved sessions, and not by a check",
-    "G4": "charges of blocks; their tests have twins",
     "G5": "accounts of many tables; exact sums of charges",
     "H4": "disks that fail; the ledgers of tests/faults/planted.py are the bugs",
     "J1": "synthetic tables; their tests have twins",
