@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -274,9 +275,12 @@ def test_what_is_planted_is_found_with_an_owners_catalog(
     counts_that_are_not_cut(monkeypatch)
     for module in (replaying, bounding):
         monkeypatch.setattr(module, "MOST", 1)
-    outcome = check(Asked(folder=folder, count=40))
+    there = folder.rename(folder.with_name("the  clinic's"))
+    outcome = check(Asked(folder=there, count=40))
     assert not outcome.passed
-    assert str(folder) in outcome.findings[0]
+    command = re.search(r"dalenius check .* --seed \d+", outcome.findings[0])
+    assert command is not None
+    assert str(there) in shlex.split(command[0])  # as a shell takes it
 
 
 def test_a_catalog_without_anybody_is_refused(tmp_path: Path) -> None:

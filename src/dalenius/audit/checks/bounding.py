@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from shlex import quote
 
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.checks.sharing import WORLDS, Part, Tally, alone, numbered, shared
@@ -83,7 +84,7 @@ def _on_folder(asked: Asked, schema: Schema) -> Outcome:
         for plan in islice(questions(schema, first), most):
             near = [step for step in every if step.population in plan.question.relation.populations]
             step = Draws(f"steps {plan.seed}").choice(near)
-            yield _of_plan(plan, [step], load, f"{asked.folder} --seed {plan.seed}")
+            yield _of_plan(plan, [step], load, f"{quote(str(asked.folder))} --seed {plan.seed}")
 
     try:
         return _outcome(Tally.of(alone(tried_here, asked, PLANS), MOST), MADE_UP, [])

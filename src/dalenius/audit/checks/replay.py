@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from shlex import quote
 
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.checks.sharing import WORLDS, Part, Tally, alone, numbered, shared
@@ -63,7 +64,7 @@ def tried(first: int, most: int) -> Iterator[Part]:
     try:
         while most > 0:
             plan = next(plans)
-            part = _of_plan(plan, hurtful(plan), load.of(plan), shrink=True)
+            part = _of_plan(plan, hurtful(plan), load.of(plan), f"--seed {plan.seed}", shrink=True)
             most -= part.counts.get("plans", 0)
             yield part
     finally:
@@ -79,7 +80,7 @@ def _on_folder(asked: Asked, schema: Schema) -> Outcome:
             plan = next(plans)
             near = [step for step in every if step.population in plan.question.relation.populations]
             step = Draws(f"replayed steps {plan.seed}").choice(near)
-            part = _of_plan(plan, [step], load, folder=str(asked.folder))
+            part = _of_plan(plan, [step], load, f"{quote(str(asked.folder))} --seed {plan.seed}")
             most -= part.counts.get("plans", 0)
             yield part
 
@@ -89,7 +90,7 @@ def _on_folder(asked: Asked, schema: Schema) -> Outcome:
         load.close()
 
 
-def _of_plan(plan: Generated, steps: Sequence[Step], load: Loader, *, folder: str = "", shrink: bool = False) -> Part:
+def _of_plan(plan: Generated, steps: Sequence[Step], load: Loader, where: str, *, shrink: bool = False) -> Part:
     question = None if _slow(plan) else some_price(plan.question, plan.seed)
     if question is None:
         return Part({})
@@ -102,8 +103,8 @@ def _of_plan(plan: Generated, steps: Sequence[Step], load: Loader, *, folder: st
         counts += Counter(["pairs", *("uses" for _ in found.calls), *(each.kind for each in found.findings)])
         failed = [f"{found.error} on both sides"] * (found.error is not None and found.passed)
         counts["failed"] += len(failed)
-        again = f"plan {plan.seed}, {step.name}; dalenius check replay --plans 1 {folder} --seed {plan.seed}"
-        said = [f"{each} ({' '.join(again.split())})" for each in (*found.findings[:3], *failed)]
+        again = f"plan {plan.seed}, {step.name}; dalenius check replay --plans 1 {where}"
+        said = [f"{each} ({again})" for each in (*found.findings[:3], *failed)]
         if shrink and found.findings and not findings:
             said[0] += f"; {_small(plan, question, step, found.findings[0])}"
         findings += said
