@@ -212,6 +212,8 @@ BUGS = (
     Planted("threshold noise missing", ("F1",), "exact", threshold_without_noise, part="sparse", count=4_000),
     Planted("noise of questions missing", ("F1",), "exact", questions_without_noise, part="sparse", count=4_000),
     *without_noise(),
+    Planted("choices that draw nothing", ("F2", "C2"), "replay",
+            replaced(GroupedChoice, "release", largest_of_each), part="Values", count=80, where=(1, 5)),
     Planted("seeded noise", ("I1",), "rng", lambda: patch.object(entropy, "_SYSTEM", Seeded()), count=60_000),
     Planted("noise repeated after a fork", ("I2",), "rng",
             lambda: patch.object(entropy, "_SYSTEM", ForgetsForks()), count=60_000),

@@ -19,13 +19,15 @@ from dalenius.audit.replay.recording import NotedEntropy
 from dalenius.audit.replay.replaying import Finding, Replayed, replay
 from dalenius.mechanisms import laplace
 from dalenius.mechanisms.door import Mechanism, measure
+from dalenius.mechanisms.exponential import ExponentialMechanism
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.grouped_choice import GroupedChoice
 from dalenius.mechanisms.histogram import Histogram
-from dalenius.mechanisms.key_selection import KeyCounts
+from dalenius.mechanisms.key_selection import GeometricKeySelection, KeyCounts
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.noisy_max import NoisyMax
 from dalenius.mechanisms.numeric_sparse import NumericSparse
+from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
 from dalenius.mechanisms.prefix import PrefixSearch
 from dalenius.mechanisms.randomized_response import RandomizedResponse
 from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
@@ -202,6 +204,28 @@ def cached(rows: list[int]) -> int:
         return released(LAPLACE, len(rows))
 
 
+def without_a_draw(rows: list[int]) -> int:
+    mechanism = NoisyMax.calibrated(sensitivity=COUNTS.sensitivity(PEOPLE), epsilon=1, neighbours=PEOPLE)
+    with patch.object(NoisyMax, "release", lambda self, scores, entropy: int(np.argmax(scores))):
+        return released(mechanism, counts(rows), COUNTS.sensitivity(PEOPLE))
+
+
+class Echo:
+    """A mechanism that nobody has heard of, and that tells the truth."""
+
+    neighbours = PEOPLE
+
+    def loss(self, *, sensitivity: Any) -> PureDP:
+        return PureDP(Fraction(1))
+
+    def release(self, value: Any, entropy: Entropy) -> Any:
+        return value
+
+
+def honest(rows: list[int]) -> int:
+    return released(Echo(), len(rows))
+
+
 def not_a_number(rows: list[int]) -> int:
     return released(LAPLACE, float("nan") if len(rows) > 8 else 8)
 
@@ -229,6 +253,8 @@ def reshaped(rows: list[int]) -> list[int]:
         (reusing, "noise"),
         (seeded, "noise"),
         (cached, "noise"),
+        (without_a_draw, "noise"),
+        (honest, "noise"),
     ],
 )
 def test_what_shows_past_the_noise_is_found(run: Callable[[list[int]], Any], kind: str) -> None:
@@ -275,6 +301,21 @@ def test_an_interrupt_stays_one() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         of(interrupted)
+
+
+@pytest.mark.parametrize("counts", [[], [0]])
+def test_where_no_key_occurs_nothing_need_be_drawn(counts: list[int]) -> None:
+    mechanism = GeometricKeySelection(epsilon=Fraction(1), delta=Fraction(1, 100), groups=1, neighbours=PEOPLE)
+    keys = KeyCounts([("a",)] * len(counts), np.array(counts, dtype=np.int64))
+    found = of(lambda rows: released(mechanism, keys, Sensitivity.sparse(coordinates=1, each=1)))
+    assert not found.calls[0].drew
+    assert found.passed
+
+
+def test_where_there_is_one_candidate_something_is_drawn_all_the_same() -> None:
+    for kind in (NoisyMax, ExponentialMechanism, PermuteAndFlip):
+        mechanism = kind.calibrated(sensitivity=1, epsilon=1, neighbours=PEOPLE)
+        assert replay(lambda rows: released(mechanism, [len(rows)]), FIRST, SECOND).passed  # noqa: B023
 
 
 # ---- values of mechanisms

@@ -19,17 +19,13 @@ from dalenius.audit.replay.likeness import first_difference
 from dalenius.audit.replay.recording import Call, Recorder, Replayer, composed
 from dalenius.errors import TheoremDoesNotApply
 from dalenius.mechanisms.door import witnessed
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.randomized_response import RandomizedResponse
+from dalenius.mechanisms.key_selection import KeyCounts
 from dalenius.privacy.losses import ApproximateDP, Loss, PureDP
 
 Data = TypeVar("Data")
 Charged: TypeAlias = "Loss | Amount | Sequence[Amount]"
 """What was paid: a loss, or the amounts that a ledger took from each population."""
 Kind: TypeAlias = Literal["calls", "parameters", "sensitivity", "leak", "error", "noise", "charge"]
-_NOISE = (DiscreteLaplace, DiscreteGaussian, RandomizedResponse)
-"""What must draw whenever there is a value."""
 ORDERS = (2, 4, 16, 64, 256)
 """At which Rényi orders a loss is compared with one that is stated in these terms."""
 
@@ -43,7 +39,7 @@ class Finding:
     sensitivity  the exact input of a call moved further than declared: `norm`, `moved` and `declared` say how far
     leak         what was handed out differs although all outputs of mechanisms were the same
     error        an error comes, or says something, on one side only
-    noise        two calls drew the same random bits, or noise was added that was not drawn
+    noise        two calls drew the same random bits, or one drew none although there was something to release
     charge       the calls cost more than was charged
     """
 
@@ -173,13 +169,20 @@ def _number(value: object) -> str:
 def _repeated_noise(calls: Iterable[Call]) -> Iterator[Finding]:
     seen: set[bytes] = set()
     for place, call in enumerate(calls):
-        if isinstance(call.mechanism, _NOISE) and np.size(call.value) and not (call.drew or call.failed):
+        if not (call.drew or call.failed or _is_empty(call.value)):
             yield Finding("noise", f"call {place} ({_name(call)}) drew no random bits", place)
         if not call.noise:
             continue
         if call.noise in seen:
             yield Finding("noise", f"call {place} ({_name(call)}) drew random bits that were drawn before", place)
         seen.add(call.noise)
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether there is nothing to draw for: no number, no group, no key that occurs. One candidate is something."""
+    if isinstance(value, KeyCounts):
+        return not np.any(value.counts)
+    return value.size == 0 if isinstance(value, np.ndarray) else isinstance(value, list | tuple) and not value
 
 
 def _undercharged(calls: Sequence[Call], charged: Charged) -> Iterator[Finding]:
