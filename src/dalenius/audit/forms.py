@@ -83,6 +83,30 @@ def frozen(output: Any) -> Hashable:
     return _seen(output)
 
 
+def cells(output: Any) -> Iterator[Any]:
+    """All of a table, which would be printed in part only; nothing of what is none."""
+    if hasattr(output, "to_arrow"):  # answers of this library, frames of Polars
+        yield from cells(output.to_arrow())
+    elif hasattr(output, "to_pylist"):  # arrays and tables of Arrow
+        yield str(output.schema if hasattr(output, "schema") else output.type)
+        yield from (column.to_pylist() for column in getattr(output, "columns", [output]))
+    elif hasattr(output, "iloc"):  # frames and series of pandas
+        kinds = list(output.dtypes) if hasattr(output, "columns") else [output.dtypes]
+        yield [[str(kind), list(getattr(kind, "categories", ()))] for kind in kinds]
+        yield [output.index.tolist(), list(getattr(output, "columns", [getattr(output, "name", None)]))]
+        yield dict(output.attrs)
+        yield output.to_numpy(dtype=object).tolist()
+    elif hasattr(output, "to_frame"):  # indexes of pandas
+        yield from cells(output.to_frame(index=False))
+
+
+def written(output: Any) -> str | None:
+    """How something is written; None where that says only which one it is, or not all of it."""
+    text = str(output) if isinstance(output, str) else repr(output)
+    unsaid = " at 0x" in text or isinstance(output, Iterator) or any(hasattr(output, name) for name in _SHORTENED)
+    return None if unsaid else text
+
+
 def entries(key: Hashable) -> Iterable[Hashable]:
     """The parts of a form that have none of their own."""
     if isinstance(key, Group) and key.parts:
@@ -116,26 +140,13 @@ def _number(output: Any) -> Hashable:
 def _seen(output: Any) -> Hashable:
     """What is no plain value: tables by all their cells, the rest by how it is written."""
     kind = type(output).__name__
-    parts = tuple(_table(output))
+    parts = tuple(cells(output))
     if parts:
         return Group(kind, tuple(map(frozen, parts)))
     if isinstance(output, Real):
         return _number(output)
-    text = str(output) if isinstance(output, str) else repr(output)
-    if " at 0x" in text or isinstance(output, Iterator) or any(hasattr(output, name) for name in _SHORTENED):
+    text = written(output)
+    if text is None:
         allowed = "one that gives numbers, texts, None, lists, dictionaries, arrays, or tables of pandas or Arrow"
         raise InvalidParameter("release", f"a function that gives a {kind}", allowed=allowed)
     return Group(kind, (text,))
-
-
-def _table(output: Any) -> Iterator[Any]:
-    """What would be printed in part only."""
-    if hasattr(output, "to_arrow"):  # answers of this library, frames of Polars
-        yield from _table(output.to_arrow())
-    elif hasattr(output, "to_pylist"):  # arrays and tables of Arrow
-        yield str(output.schema if hasattr(output, "schema") else output.type)
-        yield from (column.to_pylist() for column in getattr(output, "columns", [output]))
-    elif hasattr(output, "iloc"):  # frames and series of pandas
-        yield str(output.dtypes)
-        yield [output.index.tolist(), list(getattr(output, "columns", [getattr(output, "name", None)]))]
-        yield output.to_numpy(dtype=object).tolist()

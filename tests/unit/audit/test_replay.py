@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from checks import SeededEntropy
@@ -226,6 +234,25 @@ def honest(rows: list[int]) -> int:
     return released(Echo(), len(rows))
 
 
+class Carrying(Exception):
+    """Says the same whatever it carries."""
+
+    def __init__(self, rows: object) -> None:
+        self.rows = rows
+        super().__init__("something is wrong")
+
+
+def carried(rows: list[int]) -> int:
+    raise Carrying(rows)
+
+
+def caused(rows: list[int]) -> int:
+    try:
+        return carried(rows)
+    except Carrying:
+        raise ValueError("something else is wrong")  # noqa: B904 - as happens by mistake
+
+
 def not_a_number(rows: list[int]) -> int:
     return released(LAPLACE, float("nan") if len(rows) > 8 else 8)
 
@@ -255,6 +282,8 @@ def reshaped(rows: list[int]) -> list[int]:
         (cached, "noise"),
         (without_a_draw, "noise"),
         (honest, "noise"),
+        (carried, "error"),
+        (caused, "error"),
     ],
 )
 def test_what_shows_past_the_noise_is_found(run: Callable[[list[int]], Any], kind: str) -> None:
@@ -318,6 +347,12 @@ def test_where_there_is_one_candidate_something_is_drawn_all_the_same() -> None:
         assert replay(lambda rows: released(mechanism, [len(rows)]), FIRST, SECOND).passed  # noqa: B023
 
 
+def test_an_error_that_carries_the_same_on_both_sides_tells_nothing() -> None:
+    found = of(lambda rows: carried([1]))
+    assert found.passed
+    assert found.error == "Carrying: something is wrong"
+
+
 # ---- values of mechanisms
 
 
@@ -363,6 +398,128 @@ def test_names_are_compared_by_their_counts() -> None:
 def test_results_differ_where_a_part_does_or_its_kind(first: Any, second: Any) -> None:
     assert first_difference(first, second) is not None
     assert first_difference({"x": [first]}, {"x": [second]}) is not None
+
+
+class Named:
+    """Equal to all of its name."""
+
+    def __init__(self, rows: object) -> None:
+        self.rows = rows
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Named)
+
+    __hash__ = object.__hash__
+
+
+class Base:
+    """Has a dictionary, which is empty."""
+
+
+class Slotted(Base):
+    """Keeps what it has in a slot."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: object) -> None:
+        self.rows = rows
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Keeps more than its fields say."""
+
+    name: str
+
+    def with_note(self, rows: object) -> Noted:
+        object.__setattr__(self, "note", rows)
+        return self
+
+
+class Labelled(list[int]):
+    """A list with something beside it."""
+
+    def __init__(self, rows: object) -> None:
+        super().__init__([1])
+        self.rows = rows
+
+
+def zero(rows: list[int]) -> float:
+    return 0.0 if len(rows) % 2 else -0.0
+
+
+def counted(rows: list[int]) -> pa.Table:
+    return pa.table({"a": [1]}).replace_schema_metadata({"rows": "x" * 999 + str(len(rows))})
+
+
+def categories(rows: list[int]) -> pd.Series:
+    return pd.Series(pd.Categorical([1], categories=[*range(len(rows))]))
+
+
+HIDDEN: dict[str, Callable[[list[int]], Any]] = {
+    "a lambda": lambda rows: lambda: rows,
+    "a partial": lambda rows: partial(print, rows),
+    "a method": lambda rows: rows.count,
+    "a generator": lambda rows: (row for row in rows),
+    "an iterator": iter,
+    "an object with a closure": lambda rows: SimpleNamespace(ask=lambda: rows),
+    "a slot": Slotted,
+    "an attribute that equality leaves out": Named,
+    "an attribute of a list": Labelled,
+    "no field of a dataclass": lambda rows: Noted("a").with_note(rows),
+    "the state of a generator": lambda rows: np.random.default_rng(len(rows)),
+    "an error": Carrying,
+    "the sign of zero": zero,
+    "the sign of a NumPy zero": lambda rows: np.float64(zero(rows)),
+    "the sign of zero in an array": lambda rows: np.array([1.0, zero(rows)]),
+    "the sign of zero in a table": lambda rows: pa.table({"a": [zero(rows)]}),
+    "the sign of zero in a frame": lambda rows: pd.DataFrame({"a": [zero(rows)]}),
+    "the sign of zero in a set": lambda rows: {zero(rows)},
+    "the digits of a decimal": lambda rows: Decimal("1.000" if len(rows) % 2 else "1.0000"),
+    "the metadata of a table": counted,
+    "the metadata of a schema": lambda rows: counted(rows).schema,
+    "the pieces of a column": lambda rows: pa.chunked_array([[1, 2], [3]] if len(rows) % 2 else [[1], [2, 3]]),
+    "the dictionary of a column": lambda rows: pa.DictionaryArray.from_arrays(pa.array([0]), pa.array(rows)),
+    "the categories of a series": categories,
+}
+
+
+@pytest.mark.parametrize("run", HIDDEN.values(), ids=HIDDEN)
+def test_rows_are_found_wherever_a_result_keeps_them(run: Callable[[list[int]], Any]) -> None:
+    assert kinds(of(run)) == ["leak"]
+    assert kinds(of(lambda rows: {"inside": [run(rows)]})) == ["leak"]
+    if run not in (HIDDEN["a lambda"], HIDDEN["a generator"], HIDDEN["an object with a closure"]):
+        assert of(lambda rows: run([1, 2])).passed
+
+
+@pytest.mark.parametrize("name", ["a lambda", "a generator", "an object with a closure"])
+def test_what_cannot_be_looked_into_counts_as_a_difference_and_is_told(name: str) -> None:
+    (finding,) = of(lambda rows: HIDDEN[name]([1, 2])).findings
+    assert "cannot be compared" in finding.said
+
+
+class Knot:
+    """Holds itself, and keeps no more."""
+
+    def __init__(self, rows: object = ()) -> None:
+        self.rows, self.again = rows, [self]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Base, object, Knot, lambda: of, lambda: (int, np, print), lambda: partial(print, [3]), lambda: iter([1, 2]),
+        lambda: {"a": Decimal("nan"), "b": np.float64("nan")}, lambda: pa.table({"a": [1.0, float("nan"), None]}),
+        lambda: pd.DataFrame({"a": [0.5, np.nan], "b": ["x", None]}), lambda: pd.Index([1, 2]), lambda: ValueError(3),
+        lambda: [Path("a/b"), date(2024, 2, 29), range(3), {3, "a"}, {3: 4}.values(), np.dtype("f8"), 1j],
+    ],
+)  # fmt: skip
+def test_things_that_are_made_anew_of_the_same_parts_are_alike(made: Callable[[], Any]) -> None:
+    assert first_difference(made(), made()) is None
+
+
+def test_things_that_hold_themselves_are_compared_to_the_end() -> None:
+    assert first_difference(Knot([1]), Knot([2])) == "the result.rows[0]: 1 or 2"
 
 
 def test_results_of_the_same_parts_are_alike() -> None:

@@ -94,7 +94,11 @@ class _Ran:
 
     calls: list[Call]
     returned: Any = None
-    error: str | None = None
+    raised: Exception | None = None
+
+    @property
+    def error(self) -> str | None:
+        return None if self.raised is None else f"{type(self.raised).__name__}: {self.raised}"
 
 
 def _recorded(run: Callable[[Data], Any], data: Data) -> _Ran:
@@ -110,7 +114,7 @@ def _run(run: Callable[[Data], Any], data: Data, witness: Recorder) -> _Ran:
         try:
             return _Ran(witness.calls, run(data))
         except Exception as error:
-            return _Ran(witness.calls, None, f"{type(error).__name__}: {error}")
+            return _Ran(witness.calls, None, error)
 
 
 # ---- comparing two runs
@@ -132,7 +136,9 @@ def _compared(first: _Ran, second: _Ran) -> Iterator[Finding]:
         yield Finding("error", f"{first.error or 'no error'} on one side, {second.error or 'no error'} on the other")
     elif len(first.calls) != len(second.calls):
         yield _more(first.calls, second.calls)
-    elif first.error is None and (where := first_difference(first.returned, second.returned)) is not None:
+    elif (where := first_difference(first.raised, second.raised, "the error")) is not None:
+        yield Finding("error", f"{first.error} on both sides, but {where}")
+    elif (where := first_difference(first.returned, second.returned)) is not None:
         yield Finding("leak", f"with the same outputs of all mechanisms, {where}")
 
 
