@@ -16,6 +16,8 @@ from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.limited_domain import LimitedTopK
 from dalenius.mechanisms.renyi_selection import RenyiKeySelection
+from dalenius.mechanisms.robust.order_statistics import SmoothQuantile
+from dalenius.mechanisms.robust.stable_answers import StableMode
 from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.mechanisms.top_k import TopK
 from dalenius.query.pricing import choosing
@@ -118,6 +120,13 @@ def test_keys_are_found_by_the_mechanism_that_fits_what_is_shown() -> None:
     kinds = [type(at(sql).steps[0].mechanism) for sql in UNKNOWN_KEYS]
     assert kinds == [RenyiKeySelection, CountedKeys, LimitedTopK]
     assert isinstance(at(QUESTIONS[-1]).steps[0].mechanism, TopK)
+
+
+def test_what_can_be_chosen_is_told_and_holds_all_that_is_chosen() -> None:
+    asked = [*QUESTIONS, *UNKNOWN_KEYS, "SELECT STABLE_MODE(city), ROBUST_MEDIAN(cost) FROM visits"]
+    chosen = {choosing.kind_of(step.mechanism) for sql in asked for step in at(sql).steps}
+    assert {StableMode, SmoothQuantile, DiscreteGaussian, LimitedTopK} <= chosen < choosing.choosable()
+    assert all(hasattr(kind, "release") for kind in choosing.choosable())
 
 
 def test_the_choice_of_keys_gets_all_of_the_delta() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial, singledispatch
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args, get_type_hints
 
 from dalenius.accounting.amounts import DELTA_UNIT, Amount, price
 from dalenius.accounting.composition import Composition
@@ -207,6 +207,19 @@ def _(part: Mode, program: Program, offers: list[Amount], level: Fraction) -> Gr
 @mechanism_for.register
 def _(part: Robust, program: Program, offers: list[Amount], level: Fraction) -> GroupedStatistic:
     return robust_mechanism(part, program.neighbours, offers)
+
+
+def choosable() -> frozenset[type]:
+    """All kinds of mechanisms that can be chosen: those that the functions above say they return."""
+    made = (get_type_hints(choose)["return"] for part, choose in mechanism_for.registry.items() if part is not object)
+    kinds = {kind for stated in made for kind in get_args(stated) or (stated,)}
+    statistics = get_args(get_type_hints(GroupedStatistic)["statistic"])
+    return frozenset({*kinds, *statistics} - {GroupedStatistic})
+
+
+def kind_of(mechanism: Mechanism[Any, Any]) -> type:
+    """What a mechanism is counted as among those: a statistic in each group as that statistic."""
+    return type(mechanism.statistic if isinstance(mechanism, GroupedStatistic) else mechanism)
 
 
 def _event(offers: Sequence[Amount]) -> Fraction:
