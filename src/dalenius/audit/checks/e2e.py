@@ -1,7 +1,7 @@
 """`dalenius check e2e`: questions of many shapes to a running curator; what samples prove stays below the charge.
 
 The whole path is audited as it is deployed: parser, planner, engine, bounding, mechanism, ledger and, over HTTP, the
-server. One answer gives thousands of samples, because it has a noisy row for each of many public groups.
+server. One answer gives thousands of samples, because it has a noisy row for each of many groups.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -28,7 +29,11 @@ from dalenius.curator.answers.answers import Answer
 from dalenius.curator.databases import Database, create
 from dalenius.curator.ledger.accounts import Receipt
 from dalenius.errors import DaleniusError
+from dalenius.mechanisms.door import Mechanism, witnessed
+from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import ApproximateDP, Loss
+from dalenius.query.pricing.choosing import choosable, kind_of
+from dalenius.randomness.entropy import Entropy
 from dalenius.server.client.connecting import connect
 
 NAME = "e2e"
@@ -41,6 +46,9 @@ SEEN = Fraction(1, 2)
 
 ENOUGH = 10_000
 """Groups from which on that can be expected."""
+
+ALL_MECHANISMS = 20
+"""Shapes among which are all that it takes to meet every mechanism that a price can choose."""
 
 Via: TypeAlias = Literal["process", "http"]
 Ask: TypeAlias = Callable[[Shape], Answer]
@@ -72,30 +80,57 @@ def check(
 ) -> Outcome:
     """Ask `count` shapes each way, and compare what the groups of an answer prove with what the ledger was charged."""
     wanted = shapes(asked.count or SHAPES, asked.seed)
-    total, figures, above = len(wanted) * len(vias), [], []
+    total, figures, above, met = len(wanted) * len(vias), [], [], _Met()
     for place, via in enumerate(vias):
         found = []
-        with _curator(via, wanted, groups, few) as (database, ask):
+        with _curator(via, wanted, groups, few) as (database, ask), witnessed(met):
             for done, shape in enumerate(wanted, start=1 + place * len(wanted)):
-                found.append(audited(database, ask, shape, confidence=1 - FALSE_ALARMS / total))
+                size, confidence = shape.groups(groups, few), 1 - FALSE_ALARMS / total
+                found.append(audited(database, ask, shape, groups=size, confidence=confidence))
                 asked.tick(100 * done / total)
         above += [one for one in found if one.refuted]
         figures.append(_bounds(found, via))
         if groups >= ENOUGH:
             figures.append(_sight(found))
+    if "process" in vias and len(wanted) >= ALL_MECHANISMS:
+        figures.append(met.figure())
     return Outcome(NAME, tuple(figures), tuple(map(str, above)))
 
 
-def audited(database: Database, ask: Ask, shape: Shape, confidence: Fraction) -> Tried:
-    """Ask one question, read its charge from the ledger, and test the even groups against the odd ones."""
-    answer = ask(shape)
-    charged = charge_of(
-        next(receipt for receipt in database.history() if receipt.id == answer.receipt), shape.population
-    )
+@dataclass(frozen=True)
+class _Met:
+    """Stands at the door of this process and notes which mechanisms come by."""
+
+    kinds: set[type] = field(default_factory=set)
+
+    def released(self, mechanism: Mechanism[Any, Any], exact: Exact[Any], value: Any, entropy: Entropy, /) -> Any:
+        self.kinds.add(kind_of(mechanism))
+        return mechanism.release(value, entropy)
+
+    def figure(self) -> Figure:
+        every = choosable()
+        missing = sorted(kind.__name__ for kind in every - self.kinds)
+        found = f"all but {', '.join(missing)}" if missing else "all"
+        return Figure("mechanisms that a price can choose, met at the door", len(every), found, "all", not missing)
+
+
+def audited(database: Database, ask: Ask, shape: Shape, *, groups: int, confidence: Fraction) -> Tried:
+    """Ask one question, read its charge from the ledger, and test the even blocks of groups against the odd ones."""
+    answers = [ask(part) for part in shape.parts]
+    samples = [_samples(answer, shape, groups) for answer in answers]
+    first, second = (list(chain.from_iterable(blocks[side::2] for blocks in samples)) for side in (0, 1))
+    charged = _charged(database, shape, answers)
     point = tested_at(charged)
-    first, second = _samples(answer, groups=int(dict(database.catalog.tables[shape.table].columns)["g"].size or 0))
     finding = least_epsilon(gathered(first, second), delta=point.delta, confidence=confidence)
     return Tried(shape, charged, point, finding)
+
+
+def _charged(database: Database, shape: Shape, answers: list[Answer]) -> Loss:
+    """What one of the parts was charged: all cost the same, and a person is in one of them."""
+    receipts = {receipt.id: receipt for receipt in database.history()}
+    paid = zip(shape.parts, answers, strict=True)
+    (charged,) = {charge_of(receipts[answer.receipt], part.population) for part, answer in paid}
+    return charged
 
 
 def charge_of(receipt: Receipt, population: str) -> Loss:
@@ -103,12 +138,17 @@ def charge_of(receipt: Receipt, population: str) -> Loss:
     return next(charge.amount.loss for charge in receipt.charges if charge.account.path[0] == population)
 
 
-def _samples(answer: Answer, *, groups: int) -> tuple[list[Any], list[Any]]:
-    """What was answered of each even and of each odd group, error bars and all; one that is not shown is told too."""
-    keys, *others = answer.to_dict().values()
-    rows = dict(zip(keys, zip(*others, strict=True), strict=True))
-    shown = [rows.get(group, ("not shown",)) for group in range(groups)]
-    return shown[0::2], shown[1::2]
+def _samples(answer: Answer, shape: Shape, groups: int) -> list[tuple[Any, ...]]:
+    """What was answered of each block of groups, error bars and all; one that is not shown is told too.
+
+    Of keys in the order of their counts, a sample is the one of its block that comes first.
+    """
+    blocks: list[tuple[Any, ...]] = [()] * (groups // shape.span)
+    for key, *values in zip(*answer.to_dict().values(), strict=True):
+        block, place = divmod(shape.group(key), shape.span)
+        if block < len(blocks) and not (shape.ranked and blocks[block]):
+            blocks[block] += (place, *values)
+    return [block or ("not shown",) for block in blocks]
 
 
 @contextmanager
@@ -161,12 +201,12 @@ def _address(process: subprocess.Popen[str]) -> str:
 def _bounds(found: list[Tried], via: Via) -> Figure:
     above = [one for one in found if one.refuted]
     largest = max(found, key=lambda one: one.share)
-    sizes = [4 * one.finding.samples for one in found]  # half of the groups are tested, of each input
+    sizes = [4 * one.finding.samples for one in found]  # half of the samples are tested, of each input
     fewer = sum(size < max(sizes) for size in sizes)
-    slow = f" ({fewer} slow shapes: {min(sizes):,})" if fewer else ""
+    slow = f" ({fewer} slow ones: {min(sizes):,} or more)" if fewer else ""
     how = "in this process" if via == "process" else "over HTTP"
     return Figure(
-        f"query shapes asked {how}, {max(sizes):,} groups each{slow}",
+        f"query shapes asked {how}, {max(sizes):,} samples each{slow}",
         len(found),
         f"{len(above)} above the ledger's charge; largest bound {float(largest.share):.3f} of it",
         f"0 above, false alarms below {float(FALSE_ALARMS):.0e} in all",
