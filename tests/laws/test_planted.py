@@ -111,5 +111,5 @@ def test_few_bugs_are_not_enough() -> None:
 
 
 def test_without_a_checkout_it_says_where_the_bugs_are(tmp_path: Path) -> None:
-    with patch.object(planted, "_PLACE", tmp_path / "none"), pytest.raises(InvalidParameter, match="tests/planted"):
+    with patch.object(planted, "BUGS", tmp_path / "none"), pytest.raises(InvalidParameter, match="tests/planted"):
         planted_bugs()

@@ -187,8 +187,9 @@ def stated_claim(claim: Claim) -> Loss:
     if isinstance(claim, Loss):
         return claim
     if isinstance(claim, tuple):
-        epsilon, delta = claim
-        return ApproximateDP(epsilon, delta)
+        if len(claim) != 2:
+            raise InvalidParameter("claim", claim, allowed="an epsilon, a pair (epsilon, delta) or a loss")
+        return ApproximateDP(*claim)
     return PureDP(not_negative(claim=claim))
 
 

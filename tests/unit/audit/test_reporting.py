@@ -15,6 +15,7 @@ from checks import ALARM, SeededEntropy
 from dalenius.audit.reporting import AuditReport, audit
 from dalenius.audit.running import takes_size
 from dalenius.audit.sampling import sampling_audit
+from dalenius.errors import InvalidParameter
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.privacy.losses import ZCDP, ApproximateDP, PureDP
@@ -208,3 +209,9 @@ def test_a_picture_is_drawn(tmp_path: Path) -> None:
     chart = judged(laplace(1), 1).plot(tmp_path / "audit.png")
     assert (tmp_path / "audit.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in chart.svg
+
+
+@pytest.mark.parametrize("claim", [(), (1,), (1, 0, 0), [1, 0], "much", None, -1])
+def test_a_claim_that_is_none_is_refused_by_its_name(claim: Any) -> None:
+    with pytest.raises(InvalidParameter, match=r"^claim is "):
+        dl.audit(laplace(1), 0, 1, claim=claim, samples=100)

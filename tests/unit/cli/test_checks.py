@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from command_line import run
-from dalenius.audit.checks import registry
+from dalenius.audit.checks import planted, registry
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.checks.registry import CHECKS, Listed
 from dalenius.cli.commands import checks
@@ -70,7 +71,16 @@ def test_the_bar_has_one_length(percent: float) -> None:
         (("check", "static", "--n", "many"), "--plans, --n) is 'many'"),
         (("check", "static", "--count", "1.5"), "--plans, --n) is '1.5'"),
         (("check", "replay", "--plans", 0), "1 or more"),
-        (("check", "audit", "--n", "0"), "1 or more"),
+        (("check", "audit", "--n", "0"), "1,000 or more for audit"),
+        (("check", "audit", "--n", "5"), "1,000 or more for audit"),
+        (("check", "float", "--n", "999"), "1,000 or more for float"),
+        (("check", "training", "--n", "1"), "150 or more for training"),
+        (("check", "e2e", "--n", "1"), "20 or more for e2e"),
+        (("check", "ledger", "--n", "1"), "40 or more for ledger"),
+        (("check", "all", "--n", "5"), "1,000 or more for audit"),
+        (("check", "static", "/nonexistent"), "folder is '/nonexistent', but it must be left out for static"),
+        (("check", "planted", "/nonexistent"), "replay, bounding, ledger, engine and all take one"),
+        (("check", "all", "no such folder"), "catalog.toml"),
         (("check", "static", "--seed", "x"), "invalid int value"),
         (("check", "engine", "--expressions", "many"), "invalid int value"),
         (("check", "nothing"), "invalid choice"),
@@ -100,6 +110,7 @@ def test_an_engine_that_cannot_be_opened_is_refused() -> None:
 
 # ---- the checks of the registry
 
+LEASTS = {name: listed.least for name, listed in CHECKS.items()}
 HELD = Figure("cases", 1_200, "0 found", "0", held=True)
 BROKEN = Figure("pairs", 3, "2 found", "0", held=False)
 
@@ -113,7 +124,7 @@ def known(name: str, outcome: Outcome, asked_for: list[Asked]) -> Listed:
             asked.tick(50)
             return outcome
 
-    return Known(name, f"what {name} is for", "cases", 10, 100, catalog=name == "replay")
+    return Known(name, f"what {name} is for", "cases", 10, 100, catalog=name == "replay", least=LEASTS[name])
 
 
 @pytest.fixture
@@ -174,6 +185,34 @@ def test_all_runs_all_and_a_check_that_breaks_stops_no_other(
     assert len(asked_for) == len(CHECKS) - 1
 
 
+def test_all_of_an_installed_package_says_that_planted_was_not_run_and_passes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in CHECKS:
+        monkeypatch.setitem(CHECKS, name, known(name, Outcome(name, (HELD,)), []))
+    assert run("check", "all", "--json").json["not_run"] == []
+    monkeypatch.setitem(CHECKS, "planted", replace(CHECKS["planted"], needs=tmp_path / "none"))
+    done = run("check", "all")
+    assert done.code == 0
+    assert done.out.endswith("Passed.\nNot run: planted, which needs a checkout of the source.\n")
+    facts = run("check", "all", "--json").json
+    assert (facts["passed"], facts["not_run"]) == (True, ["planted"])
+    assert "planted" not in [each["check"] for each in facts["checks"]]
+
+
+def test_planted_alone_is_refused_without_a_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(planted, "BUGS", tmp_path / "none")
+    done = run("check", "planted")
+    assert done.code == 2
+    assert "a checkout of the source" in done.err
+
+
+def test_the_least_of_every_check_is_taken(asked_for: list[Asked]) -> None:
+    for name, least in LEASTS.items():
+        assert run("check", name, "--n", least).code != 2
+    assert [asked.count for asked in asked_for] == list(LEASTS.values())
+
+
 def test_a_person_sees_which_check_is_under_way(asked_for: list[Asked]) -> None:
     done = run("check", "replay", person=True)
     assert "checking ... replay " in done.err
@@ -192,10 +231,9 @@ def test_a_folder_is_for_checks_that_use_its_catalog(asked_for: list[Asked], tmp
     done = run("check", "replay", tmp_path / "db")
     assert (done.code, done.err) == (0, "")
     assert asked_for[0].folder == tmp_path / "db"
-    assert (
-        "bounding looks at the product itself, and not at your catalog."
-        in run("check", "bounding", tmp_path / "db").err
-    )
+    assert run("check", "bounding", tmp_path / "db").code == 2, "it cannot use a catalog here"
+    assert len(asked_for) == 1
+    assert "planted look at the product itself, and not at your catalog." in run("check", "all", tmp_path / "db").err
 
 
 def test_a_check_gets_its_own_number_of_cases_and_the_folder_only_where_it_can_use_it(
@@ -210,6 +248,11 @@ def test_a_check_gets_its_own_number_of_cases_and_the_folder_only_where_it_can_u
     Listed("x", "help", "cases", 10, 100, catalog=True).run(Asked(folder=tmp_path, count=3), full=True)
     assert [asked.count for asked in given] == [10, 100, 3]
     assert [asked.folder for asked in given] == [None, None, tmp_path]
+
+
+def test_the_least_counts_are_no_more_than_every_change_asks_for_and_one_plan_is_enough() -> None:
+    assert all(listed.least <= listed.push for listed in CHECKS.values() if listed.push)
+    assert LEASTS["replay"] == LEASTS["bounding"] == 1, "findings print a command with one plan"
 
 
 @pytest.mark.parametrize("name", CHECKS)

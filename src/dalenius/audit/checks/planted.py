@@ -7,15 +7,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import dalenius
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.checks.planting import SMALL, Planted
-from dalenius.audit.checks.registry import CHECKS
+from dalenius.audit.checks.registry import BUGS, CHECKS
 from dalenius.errors import InvalidParameter
 
 NAME = "planted"
 LEAST = 25
-_PLACE = Path(dalenius.__file__).parents[2] / "tests" / "planted"
 
 
 def check(asked: Asked, /) -> Outcome:
@@ -48,11 +46,11 @@ def needed() -> set[str]:
 
 def planted_bugs() -> Sequence[Planted]:
     """The bugs of the source checkout, file by file."""
-    if not _PLACE.is_dir():
+    if not BUGS.is_dir():
         raise InvalidParameter(
             "planted", "an installed package", allowed="run in a checkout of the source: the bugs lie in tests/planted"
         )
-    return [bug for path in sorted(_PLACE.glob("*.py")) for bug in _bugs(path)]
+    return [bug for path in sorted(BUGS.glob("*.py")) for bug in _bugs(path)]
 
 
 def _bugs(path: Path) -> Sequence[Planted]:

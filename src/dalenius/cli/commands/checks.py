@@ -29,15 +29,18 @@ _HEADINGS = ("check", "what was tried", "tried", "found", "goal", "")
 
 def check(chosen: argparse.Namespace, terminal: Terminal) -> int:
     """The checks of the system by itself, and of the engines that it asks."""
-    chosen.count = _count(chosen.count, least=0 if chosen.what == "engine" else 1)
     if chosen.what == "engine":
+        chosen.count = _count(chosen.count, least=0)
         return _engine(chosen, terminal)
+    listed = [*CHECKS.values()] if chosen.what == "all" else [CHECKS[chosen.what]]
+    most_needed = max(listed, key=lambda each: each.least)
+    chosen.count = _count(chosen.count, least=most_needed.least, what=f" for {most_needed.name}")
     if chosen.what == "ledger" and chosen.folder is not None:
         return verify(chosen, terminal)
-    return _checked([*CHECKS.values()] if chosen.what == "all" else [CHECKS[chosen.what]], chosen, terminal)
+    return _checked(listed, chosen, terminal)
 
 
-def _count(text: str | None, *, least: int) -> int | None:
+def _count(text: str | None, *, least: int, what: str = "") -> int | None:
     """A number of cases as people write it: 50000, 50_000 or 5e4."""
     if text is None:
         return None
@@ -47,7 +50,7 @@ def _count(text: str | None, *, least: int) -> int | None:
             return int(number)
     except InvalidOperation:
         pass
-    name, allowed = "--count (or --plans, --n)", f"a whole number, {least} or more, such as 2000 or 1e6"
+    name, allowed = "--count (or --plans, --n)", f"a whole number, {least:,} or more{what}, such as 2000 or 1e6"
     raise InvalidParameter(name, text, allowed=allowed)
 
 
@@ -56,31 +59,37 @@ def _count(text: str | None, *, least: int) -> int | None:
 
 def _checked(listed: Sequence[Listed], chosen: argparse.Namespace, terminal: Terminal) -> int:
     folder = _folder(listed, chosen, terminal)
+    left_out = [each.name for each in listed if chosen.what == "all" and not each.runs_here]
     with terminal.progress("checking") as progress:
         outcomes = [
             _outcome(each, Asked(folder, chosen.count, chosen.seed, _ticks(each.name, progress)), chosen)
             for each in listed
+            if each.name not in left_out
         ]
     passed = all(outcome.passed for outcome in outcomes)
     facts: Any = [_outcome_facts(outcome) for outcome in outcomes]
     if chosen.what != "all":
         (facts,) = facts
     else:
-        facts = {"passed": passed, "checks": facts}
-    terminal.report(facts, "\n".join(_outcome_lines(outcomes)), as_json=chosen.json)
+        facts = {"passed": passed, "checks": facts, "not_run": left_out}
+    said = [f"Not run: {name}, which needs a checkout of the source." for name in left_out]
+    terminal.report(facts, "\n".join([*_outcome_lines(outcomes), *said]), as_json=chosen.json)
     return FINE if passed else LEDGER
 
 
 def _folder(listed: Sequence[Listed], chosen: argparse.Namespace, terminal: Terminal) -> Path | None:
     if chosen.folder is None:
         return None
-    require_folder(chosen.folder)
     alone = [each.name for each in listed if not each.catalog]
+    if alone and chosen.what != "all":
+        takers = ", ".join(name for name, each in CHECKS.items() if each.catalog)
+        allowed = f"left out for {chosen.what}, which looks at the product itself; {takers}, engine and all take one"
+        raise InvalidParameter("folder", chosen.folder, allowed=allowed)
+    require_folder(chosen.folder)
+    if not Path(chosen.folder).is_dir():  # said before the first of many checks is run
+        raise InvalidParameter("folder", chosen.folder, allowed="the folder of a database, which has a catalog.toml")
     if alone:
-        terminal.tell(
-            f"dalenius: {', '.join(alone)} {'looks' if len(alone) == 1 else 'look'} at the product itself, "
-            "and not at your catalog."
-        )
+        terminal.tell(f"dalenius: {', '.join(alone)} look at the product itself, and not at your catalog.")
     return Path(chosen.folder)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalenius.audit.checks.registry import CHECKS
+from dalenius.audit.checks.registry import CHECKS, Listed
 from dalenius.cli.options.shared import Commands, as_json, command
 
 
@@ -31,22 +31,24 @@ def add(commands: Commands) -> None:
 
 def _more() -> str:
     widest = max(map(len, CHECKS))
-    lines = [f"{name:<{widest}}  {listed.help}{_counts(listed.push, listed.full)}" for name, listed in CHECKS.items()]
+    lines = [f"{name:<{widest}}  {listed.help}{_counts(listed)}" for name, listed in CHECKS.items()]
     return "\n".join([*lines, *_OTHERS])
 
 
-def _counts(push: int, full: int) -> str:
-    if push == full:
+def _counts(listed: Listed) -> str:
+    if listed.push == listed.full:
         return ""
-    return f" ({push:,}; --full: {full:,})"
+    least = f"; least: {listed.least:,}" if listed.least > 1 else ""
+    return f" ({listed.push:,}; --full: {listed.full:,}{least})"
 
 
 _OTHERS = (
-    "all        all of these in one table; one that fails does not stop the others",
+    "all        all of these in one table; one that fails does not stop the others, and planted is left out where",
+    "           the package was installed without the source",
     "engine     URL: whether PostgreSQL (postgresql://user@host/database) or Spark (spark, local[2], spark://host:port,",
     "           sc://host:port) computes what is defined, on made-up rows; without a URL, whether DuckDB does",
     "",
-    "replay, bounding and ledger take a FOLDER: replay and bounding make rows up with its catalog and read none of",
-    "its own, ledger recomputes its chain and every balance independently. Nothing is charged, and nothing is written",
-    "but temporary files and tables. docs/checks.md says what each check shows, and for how long it runs.",
+    "replay, bounding, ledger and all take a FOLDER: replay and bounding make rows up with its catalog and read none",
+    "of its own, ledger recomputes its chain and every balance independently. Nothing is charged, and nothing is",
+    "written but temporary files and tables. docs/checks.md says what each check shows, and for how long it runs.",
 )
