@@ -164,7 +164,7 @@ BUGS = (
             part=BATCHES),
     Planted("gradients not clipped", ("J5",), "training", gradients_uncut, part="gradients: full", count=200),
     Planted("gradients of batches not clipped", ("J5",), "training", gradients_uncut, part="gradients: Poisson",
-            count=200),
+            count=400),
     Planted("microbatches clipped one by one", ("J5",), "training", counted_twice, part=GRADIENT),
     Planted("microbatches of a Poisson batch", ("J5",), "training", counted_twice, part=BATCHES),
     Planted("mean for sum", ("J5",), "training", replaced(Pulls, "at", mean_for_sum), part=GRADIENT),
