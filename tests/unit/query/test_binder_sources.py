@@ -83,6 +83,19 @@ def test_a_comma_join_takes_its_equalities_from_where() -> None:
         ask("SELECT COUNT(*) FROM visits v CROSS JOIN cities c")
 
 
+@pytest.mark.parametrize(
+    "joined",
+    [
+        "visits v LEFT JOIN (cities c CROSS JOIN cities d) ON v.city = c.city",
+        "cities b JOIN (cities c CROSS JOIN cities d) ON b.city = c.city RIGHT JOIN visits v ON v.city = b.city",
+    ],
+)
+def test_a_comma_join_that_an_outer_join_fills_up_takes_nothing_from_where(joined: str) -> None:
+    """WHERE drops the rows that found no match; taken into the join, the equality would keep them."""
+    with pytest.raises(QueryRefused, match="needs an equality"):
+        ask(f"SELECT COUNT(*) FROM {joined} WHERE c.city = d.city")
+
+
 def test_a_column_that_both_sides_share_through_using_needs_no_table() -> None:
     question = ask("SELECT city, COUNT(*) FROM visits JOIN cities USING (city) GROUP BY city")
     assert isinstance(question.relation, Project)

@@ -102,7 +102,9 @@ class _Conditions:
 
 
 def _joined(joined: Joined, setting: Setting, waiting: list[Term]) -> Scope:
-    first, second = bound(joined.left, setting, waiting), bound(joined.right, setting, waiting)
+    # WHERE comes after an outer join, so nothing on the side that it fills up may take a condition from there.
+    first = bound(joined.left, setting, [] if joined.kind == "right" else waiting)
+    second = bound(joined.right, setting, [] if joined.kind == "left" else waiting)
     _require_other_names(joined, first, second)
     terms = _taken(waiting, first, second) if joined.kind == "cross" else conjuncts(joined.condition)
     mirrored = joined.kind == "right"
