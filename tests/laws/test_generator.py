@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from functools import cache
+from typing import TypeVar
 
 import pytest
 
 from dalenius.audit.replay.neighbours import Step, database, steps
+from dalenius.engines.conformance.forms import ONE_IN, rarer
 from dalenius.engines.conformance.plans import NODES, WORLDS, Generated, generated, nodes, plans
 from dalenius.engines.conformance.worlds import Database, World, world
 from dalenius.engines.reference.canonical import Row, import_rows
@@ -16,6 +19,9 @@ from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.query.expressions import Call, Expression
 from dalenius.query.functions.evaluation import LENIENT, STRICT
 from dalenius.query.plan.relations import Filter, Group, Join, Project, Relation
+from dalenius.query.syntax.syntax import Apply, Item, Joined, Select, TableName
+
+Part = TypeVar("Part")
 
 STATISTICS = {
     "count", "present", "units", "distinct", "sum", "mean", "variance", "stddev", "covariance", "correlation",
@@ -39,6 +45,36 @@ def test_every_statistic_and_kind_of_key_is_generated() -> None:
     assert {question.public_keys is None for question in questions} == {True, False}
     assert any(question.top for question in questions)
     assert any(len(question.relation.populations) > 1 for question in questions)
+
+
+def test_every_kind_of_join_and_every_part_of_an_answer_is_generated() -> None:
+    queries = [plan.query for plan in sample() if isinstance(plan.query, Select)]
+    joins = Counter(join.kind for query in queries for join in parts(query, Joined))
+    assert min(joins[kind] for kind in ("inner", "left", "right", "cross")) >= 20
+    shown = Counter((bool(query.order_by), query.limit is not None, query.having is not None) for query in queries)
+    assert len(shown) == 8
+    conditions = {
+        having.function
+        for query in queries
+        for select in parts(query, Select)
+        if isinstance(having := select.having, Apply)
+    }
+    assert conditions >= {"equal", "less", "greater", "between", "in", "not", "and", "or"}
+
+
+def parts(part: object, kind: type[Part]) -> Iterator[Part]:
+    """All parts of a question that are of a kind."""
+    if isinstance(part, kind):
+        yield part
+    inside = part if isinstance(part, tuple) else vars(part).values() if is_dataclass(part) else ()
+    for each in inside:
+        yield from parts(each, kind)
+
+
+def test_only_one_question_in_eight_has_a_rarer_form() -> None:
+    query = Select((Item(Apply("count")),), TableName("visits"))
+    changed = sum(rarer(query, seed) is not query for seed in range(4000))
+    assert abs(changed - 4000 / ONE_IN) < 125  # six standard deviations
 
 
 def test_every_function_is_generated() -> None:

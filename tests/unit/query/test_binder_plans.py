@@ -9,6 +9,7 @@ import pytest
 
 from binding import ask, below, held, nodes
 from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.forms import rarer
 from dalenius.engines.conformance.plans import random_most, random_query
 from dalenius.engines.conformance.worlds import world
 from dalenius.errors import QueryRefused
@@ -25,7 +26,7 @@ SEEDS = 400
 def questions(count: int) -> Iterator[Question]:
     for seed in range(count):
         draws, here = Draws(f"bound {seed}"), world(seed % 4)
-        query, most = random_query(here, draws), random_most(draws)
+        query, most = rarer(random_query(here, draws), seed), random_most(draws)
         try:
             yield bind(query, here.tables, most=most)
         except QueryRefused:

@@ -18,6 +18,7 @@ from dalenius.curator.blocks import block_name, blocks_of
 from dalenius.curator.catalog import Catalog, Partition, Population
 from dalenius.engines.conformance.comparing import Totals
 from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.forms import rarer
 from dalenius.engines.conformance.plans import Generated, Questions, random_most
 from dalenius.engines.conformance.terms import Known, Scope, Terms, kind_of
 from dalenius.engines.conformance.worlds import Database, RawRow, World, world
@@ -228,7 +229,7 @@ class BlockQuestions(Questions):
 
 def random_question(cut: Division, seed: int) -> Query:
     """The question of a seed."""
-    return BlockQuestions(cut, Draws(f"block {seed}")).outer()
+    return rarer(BlockQuestions(cut, Draws(f"block {seed}")).outer(), seed)
 
 
 def divided(cut: Division, seed: int) -> Generated | None:

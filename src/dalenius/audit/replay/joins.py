@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.forms import rarer
 from dalenius.engines.conformance.plans import Generated, Questions, generated, random_most
 from dalenius.engines.conformance.terms import Scope
 from dalenius.engines.conformance.worlds import World, world
@@ -24,7 +25,7 @@ def joined(number: int, *, worlds: int) -> Generated | None:
         return generated(number, worlds=worlds)
     size = number // worlds % (MOST_JOINS + 1)
     draws, here = Draws(f"joins {number}"), world(number % worlds)
-    query, most = _Questions(here, draws, size).outer(), random_most(draws)
+    query, most = rarer(_Questions(here, draws, size).outer(), number), random_most(draws)
     try:
         question = bind(query, here.tables, most=most)
         return Generated(number, here, query, question, lower(question))

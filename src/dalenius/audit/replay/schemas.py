@@ -20,6 +20,7 @@ from dalenius.curator.asking.made_up import made_up
 from dalenius.curator.catalog import Catalog
 from dalenius.curator.folder.folder import Folder
 from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.forms import rarer
 from dalenius.engines.conformance.plans import Generated, Questions, random_most
 from dalenius.engines.conformance.terms import Known, Scope, kind_of
 from dalenius.engines.conformance.worlds import World
@@ -95,7 +96,7 @@ def questions(schema: Schema, first: int) -> Iterator[Generated]:
 def _question(schema: Schema, seed: int) -> Generated | None:
     draws, here = Draws(f"question {seed}"), World(0, dict(schema.private), texts_as_ids=False)
     try:
-        query = _Questions(schema, here, draws).outer()
+        query = rarer(_Questions(schema, here, draws).outer(), seed)
         question = bind(query, here.tables, most=random_most(draws))
         return Generated(seed, here, query, question, lower(question))
     except (QueryRefused, IndexError, ZeroDivisionError):  # a table may have no column of a kind that was wanted

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.forms import rarer
 from dalenius.engines.conformance.terms import NULL, Kind, Known, Scope, Terms, kind_of
 from dalenius.engines.conformance.worlds import World, world
 from dalenius.errors import QueryRefused
@@ -64,7 +65,7 @@ def generated(seed: int, *, worlds: int = WORLDS, tables: Declarations | None = 
     """The plan of a seed; None where the question is refused. `tables` may declare other things than the world."""
     draws = Draws(f"plan {seed}")
     here = world(seed % worlds)
-    query, most = random_query(here, draws), random_most(draws)
+    query, most = rarer(random_query(here, draws), seed), random_most(draws)
     declared = tables(here) if tables else None
     try:
         question = _fewer(bind(query, declared or here.tables, most=most), Draws(f"few {seed}"))
