@@ -28,7 +28,7 @@ Share: TypeAlias = Callable[[int], arb]
 Rows: TypeAlias = tuple[int, ...]
 
 NEAR = 12
-"""How far from its value noise is listed where it has no end."""
+"""How far from 0 noisy numbers are listed where they have no end: the same ones, whatever the value."""
 
 
 # ---- values of small databases
@@ -59,8 +59,7 @@ def stable_law(mechanism: StableMode | StableQuantile, value: ValueCounts) -> La
 
 def proposed_law(mechanism: ProposeTestRelease, value: Proposed) -> Law:
     with precise():
-        near = range(value.value - NEAR, value.value + NEAR + 1)
-        noisy = {z: mechanism.noise.law.pmf(z - value.value) for z in near}
+        noisy = {z: mechanism.noise.law.pmf(z - value.value) for z in range(-NEAR, NEAR + 1)}
         return _if_passed(mechanism.test, value.distance, noisy)
 
 
