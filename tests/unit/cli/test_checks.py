@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from command_line import run
-from dalenius.audit.checks import planted, registry
+from dalenius.audit.checks import registry
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.checks.registry import CHECKS, Listed
 from dalenius.cli.commands import checks
@@ -201,10 +201,21 @@ def test_all_of_an_installed_package_says_that_planted_was_not_run_and_passes(
 
 
 def test_planted_alone_is_refused_without_a_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(planted, "BUGS", tmp_path / "none")
+    monkeypatch.setitem(CHECKS, "planted", replace(CHECKS["planted"], needs=tmp_path / "none"))
     done = run("check", "planted")
     assert done.code == 2
     assert "a checkout of the source" in done.err
+
+
+@pytest.mark.parametrize(("module", "extra"), [("sklearn", "learn"), ("httpx", "client")])
+def test_a_check_whose_extra_is_missing_says_which(monkeypatch: pytest.MonkeyPatch, module: str, extra: str) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(name=module)
+
+    monkeypatch.setattr(registry, "import_module", missing)
+    done = run("check", "training")
+    assert done.code == 2
+    assert f"dalenius[{extra}]" in done.err
 
 
 def test_the_least_of_every_check_is_taken(asked_for: list[Asked]) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from typing import TypeAlias
 
 import dalenius
 from dalenius.audit.checks.outcomes import Asked, Outcome
+from dalenius.errors import InvalidParameter, MissingExtra
+
+Check: TypeAlias = Callable[[Asked], Outcome]
 
 BUGS = Path(dalenius.__file__).parents[2] / "tests" / "planted"
 """Where the planted bugs are, in a checkout of the source; an installed package has none."""
@@ -36,11 +41,25 @@ class Listed:
 
     def run(self, asked: Asked, *, full: bool = False) -> Outcome:
         """Load and run it, with its own number of cases unless one is asked for."""
+        if not self.runs_here:
+            allowed = f"run in a checkout of the source, which has tests/{BUGS.name}"
+            raise InvalidParameter(self.name, "an installed package", allowed=allowed)
         count = (self.full if full else self.push) if asked.count is None else asked.count
-        check = import_module(f"dalenius.audit.checks.{self.name}").check
-        outcome: Outcome = check(replace(asked, count=count, folder=asked.folder if self.catalog else None))
+        outcome: Outcome = self._loaded()(replace(asked, count=count, folder=asked.folder if self.catalog else None))
         return outcome
 
+    def _loaded(self) -> Check:
+        try:
+            check: Check = import_module(f"dalenius.audit.checks.{self.name}").check
+        except ModuleNotFoundError as error:
+            package = str(error.name)
+            if package not in _EXTRAS:
+                raise
+            raise MissingExtra(f"check {self.name}", package=package, extra=_EXTRAS[package]) from None
+        return check
+
+
+_EXTRAS = {"sklearn": "learn", "starlette": "server", "uvicorn": "server", "httpx": "client"}
 
 _LISTED = (
     Listed(
