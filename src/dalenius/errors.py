@@ -4,6 +4,7 @@
     ├── InvalidParameter        a number, name or list outside what is allowed (also a ValueError)
     │   ├── DamagedAnswer       a text that should hold a stored answer does not
     │   ├── MissingNeighbours   nobody said which databases count as neighbours
+    │   ├── UnfitRelease        a function cannot be audited as it is; it was run
     │   └── UnusableValue       a value is not of the kind that a mechanism works on
     ├── NeighbourMismatch       two parts are calibrated for different neighbours
     ├── UnknownSensitivity      the norm that this mechanism needs was not stated
@@ -70,6 +71,12 @@ class UnusableValue(InvalidParameter):
     """A value is not of the kind that a mechanism works on. Its kind is named, the value itself never."""
 
     consequence = "nothing was released, and what was paid for it stays paid"
+
+
+class UnfitRelease(InvalidParameter):
+    """A function cannot be audited as it is. It was run, and may have charged."""
+
+    consequence = "it was run, and what it charged stays charged"
 
 
 class DamagedAnswer(InvalidParameter):

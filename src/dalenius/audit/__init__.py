@@ -4,6 +4,7 @@ The room can be called: `dalenius.audit(release, first, second, claim=...)` is `
 """
 
 import sys
+from inspect import Signature, signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,10 @@ class _Room(ModuleType):
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """See `audit.reporting.audit`."""
         return self.reporting.audit(*arguments, **options)
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(self.reporting.audit)
 
 
 sys.modules[__name__].__class__ = _Room

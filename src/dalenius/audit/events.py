@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -20,7 +20,7 @@ Score: TypeAlias = Callable[[Counts, Counts, int], NDArray[np.float64]]
 
 # How much is tried: the choice can cost power, never validity.
 _MOST_CANDIDATES = 400
-_MOST_ENTRIES = 16
+_MOST_ENTRIES = 16  # those that tell most in the ranking part
 _MOST_LEARNED = 20_000
 _FEW_OUTCOMES = 64
 _COMMON = 3
@@ -64,19 +64,44 @@ def best_event(outputs: Outputs, ranking: Counts, choosing: Counts, score: Score
 
 
 def _orders(outputs: Outputs, high: Counts, low: Counts) -> Iterator[_Order]:
-    """By likelihood ratio, cautious where little was seen; by each entry, from both ends; by all entries together.
+    """By likelihood ratio, of outputs and of what stands in each entry; by each entry that is a number, from both ends;
+    by all entries together.
 
     Candidates end at outputs that the ranking part saw, so that none of them depends on the parts after it.
     """
     seen = high + low > 0
-    more, fewer = high + 0.5, low + 0.5
-    by_ratio = np.argsort(-(more - np.sqrt(more)) / (fewer + np.sqrt(fewer)), kind="stable")
+    by_ratio = np.argsort(-_ratio(high, low), kind="stable")
     yield _listed(outputs, by_ratio[seen[by_ratio]])
-    entries = outputs.ranks.shape[1]
-    for entry in range(min(entries, _MOST_ENTRIES)):
+    telling = _telling(outputs, high, low)
+    for entry in telling:
         yield from _tails(outputs, entry, seen)
-    if np.count_nonzero(seen) > _FEW_OUTCOMES and np.ptp(outputs.kinds[seen], axis=0).astype(bool).sum() > 1:
-        yield _learned(outputs, high, low, seen)
+        if len(np.unique(outputs.kinds[seen, entry])) < np.count_nonzero(seen):
+            yield _valued(outputs, entry, high, low)
+    if np.count_nonzero(seen) > _FEW_OUTCOMES and len(telling) > 1:
+        yield _learned(outputs, telling, high, low)
+
+
+def _ratio(high: NDArray[Any], low: NDArray[Any]) -> NDArray[np.float64]:
+    """How much likelier something is on one side, cautious where little was seen."""
+    more, fewer = high + 0.5, low + 0.5
+    ratio: NDArray[np.float64] = (more - np.sqrt(more)) / (fewer + np.sqrt(fewer))
+    return ratio
+
+
+def _telling(outputs: Outputs, high: Counts, low: Counts) -> list[int]:
+    """The entries that are not always the same; of many, those whose two distributions lie furthest apart."""
+    kinds = outputs.kinds[high + low > 0]
+    varying = np.flatnonzero(np.ptp(kinds, axis=0)) if len(kinds) else np.zeros(0, dtype=np.intp)
+    if len(varying) <= _MOST_ENTRIES:
+        return [int(entry) for entry in varying]
+
+    def apart(entry: int) -> float:
+        first, second = (
+            np.cumsum(np.bincount(outputs.kinds[:, entry], weights=side)) / max(1, side.sum()) for side in (high, low)
+        )
+        return float(np.abs(first - second).max())
+
+    return sorted(map(int, varying), key=apart, reverse=True)[:_MOST_ENTRIES]
 
 
 def _listed(outputs: Outputs, places: NDArray[np.intp]) -> _Order:
@@ -109,12 +134,36 @@ def _tails(outputs: Outputs, entry: int, seen: Members) -> Iterator[_Order]:
         yield _Order(places, np.flatnonzero(last & edges[ranks[places]]), event)
 
 
-def _learned(outputs: Outputs, high: Counts, low: Counts, seen: Members) -> _Order:
-    """By a linear rule over all entries, learned on the ranking part: it also places outputs that were not seen there.
+def _valued(outputs: Outputs, entry: int, high: Counts, low: Counts) -> _Order:
+    """By the likelihood ratio of what stands in an entry, whatever the others are."""
+    kinds = outputs.kinds[:, entry]
+    more, fewer = (np.bincount(kinds, weights=side) for side in (high, low))
+    known = np.flatnonzero(more + fewer)
+    known = known[np.argsort(-_ratio(more[known], fewer[known]), kind="stable")]
+    rank = np.full(len(more), len(known))
+    rank[known] = np.arange(len(known))
+    ranks = rank[kinds]
+    places = np.argsort(ranks, kind="stable")[: np.count_nonzero(ranks < len(known))]
+
+    def event(end: int) -> tuple[Members, str]:
+        edge = ranks[places[end]]
+        shown = " or ".join(
+            outputs.entry_named(int(np.argmax(ranks == each)), entry) for each in range(min(edge + 1, 3))
+        )
+        said = f"one of {edge + 1} values, such as {shown}" if edge >= 3 else shown
+        return ranks <= edge, f"an output whose entry {entry} is {said}"
+
+    last = np.append(ranks[places][1:] != ranks[places][:-1], True) if len(places) else np.zeros(0, dtype=np.bool_)
+    return _Order(places, np.flatnonzero(last), event)
+
+
+def _learned(outputs: Outputs, telling: Sequence[int], high: Counts, low: Counts) -> _Order:
+    """By a linear rule over entries, learned on the ranking part: it also places outputs that were not seen there.
 
     Reference: Bichsel, Steffen, Bogunovic & Vechev 2021 (DP-Sniper), where logistic regression finds the event.
     """
-    features = list(_features(outputs, high + low))
+    seen = high + low > 0
+    features = list(_features(outputs, telling, high + low))
     learned = np.flatnonzero(seen)[:: max(1, int(np.count_nonzero(seen)) // _MOST_LEARNED)]
     table = np.stack([feature[learned] for feature in features], axis=1)
     weights = _regression(table, high[learned].astype(np.float64), low[learned].astype(np.float64))
@@ -124,9 +173,7 @@ def _learned(outputs: Outputs, high: Counts, low: Counts, seen: Members) -> _Ord
     places = np.argsort(-rule, kind="stable")
 
     def event(end: int) -> tuple[Members, str]:
-        return rule >= rule[
-            places[end]
-        ], f"an output that a linear rule over {outputs.ranks.shape[1]} entries puts first"
+        return rule >= rule[places[end]], f"an output that a linear rule over {len(telling)} entries puts first"
 
     # Outputs that the rule puts together belong to the event, so it ends at the last of them if any of them was seen.
     last = np.flatnonzero(np.append(rule[places][1:] != rule[places][:-1], True))
@@ -134,10 +181,10 @@ def _learned(outputs: Outputs, high: Counts, low: Counts, seen: Members) -> _Ord
     return _Order(places, last[any_seen], event)
 
 
-def _features(outputs: Outputs, counts: Counts) -> Iterator[NDArray[np.float64]]:
+def _features(outputs: Outputs, telling: Sequence[int], counts: Counts) -> Iterator[NDArray[np.float64]]:
     """Of each entry its place among those seen, and whether it is one of the few that are most common."""
     seen = counts > 0
-    for entry in range(min(outputs.ranks.shape[1], _MOST_ENTRIES)):
+    for entry in telling:
         ranks, kinds = outputs.ranks[:, entry], outputs.kinds[:, entry]
         places = np.searchsorted(np.unique(ranks[seen]), ranks, side="right").astype(np.float64)
         middle = np.average(places[seen], weights=counts[seen])

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from dalenius.errors import InvalidParameter
+from dalenius.errors import UnfitRelease
 
 _SHORTENED = ("__arrow_c_stream__", "__dataframe__")
 """What tables have that print only some of their rows."""
@@ -68,10 +69,14 @@ def frozen(output: Any) -> Hashable:
             return frozen(output.tolist())
         case int() | float() | Fraction() | Decimal():
             return _number(output)
+        case complex():
+            return Group("complex", (_number(output.real), _number(output.imag)))
         case str() | bytes() if type(output) in (str, bytes):
             return output
+        case np.ma.MaskedArray():
+            return Group("masked array", (frozen(output.data), frozen(np.ma.getmaskarray(output))))
         case np.ndarray():
-            return Group(f"array of {output.dtype}, {output.shape}", tuple(map(frozen, output.tolist())))
+            return Group(f"array of {output.dtype}, {output.shape}", tuple(map(frozen, output.ravel().tolist())))
         case Mapping():
             items = [(frozen(key), frozen(value)) for key, value in output.items()]
             parts = tuple(Group("item", item) for item in sorted(items, key=repr))
@@ -130,23 +135,50 @@ def in_order(key: Hashable) -> tuple[bool, Any, str]:
 
 def _number(output: Any) -> Hashable:
     kind = type(output).__name__
-    if output != output:
+    if output.is_nan() if isinstance(output, Decimal) else output != output:
         return Group(f"{kind} that is not a number")
     if isinstance(output, Decimal):
         return Number(Fraction(output) if output.is_finite() else float(output), f"{kind} {output}")
+    if isinstance(output, np.longdouble) and np.isfinite(output):
+        return Number(Fraction(*output.as_integer_ratio()), f"{kind} {output}")
     return Number(output, f"{kind} -0.0" if output == 0 and str(output).startswith("-") else kind)
 
 
 def _seen(output: Any) -> Hashable:
-    """What is no plain value: tables by all their cells, the rest by how it is written."""
+    """What is no plain value: tables by all their cells, the rest by how it is written and by what it holds."""
     kind = type(output).__name__
     parts = tuple(cells(output))
     if parts:
         return Group(kind, tuple(map(frozen, parts)))
     if isinstance(output, Real):
         return _number(output)
-    text = written(output)
-    if text is None:
-        allowed = "one that gives numbers, texts, None, lists, dictionaries, arrays, or tables of pandas or Arrow"
-        raise InvalidParameter("release", f"a function that gives a {kind}", allowed=allowed)
-    return Group(kind, (text,))
+    text, inside = written(output), held(output)
+    if text is None and not inside:
+        raise unseen(kind)
+    try:
+        return Group(kind, (text or "", *((frozen(inside),) if inside else ())))
+    except RecursionError:
+        raise unseen(f"{kind} that holds itself") from None
+
+
+def unseen(what: str) -> UnfitRelease:
+    """The refusal of an output that shows no value."""
+    return UnfitRelease(
+        "release",
+        f"a function that gives a {what}",
+        allowed="one that gives numbers, texts, None, lists, dictionaries, arrays, tables, or objects of such values",
+        hint="Give what people get to see, such as a tuple of numbers.",
+    )
+
+
+def held(output: Any) -> dict[str, Any]:
+    """What an object holds, also what it does not print; nothing of a class, a function or a module."""
+    if isinstance(output, type | FunctionType | ModuleType):
+        return {}
+    slots = [name for kind in type(output).__mro__ for name in _named(getattr(kind, "__slots__", ()))]
+    found = {name: getattr(output, name) for name in slots if not name.startswith("__") and hasattr(output, name)}
+    return found | getattr(output, "__dict__", {})
+
+
+def _named(slots: str | Iterable[str]) -> Iterable[str]:
+    return [slots] if isinstance(slots, str) else slots

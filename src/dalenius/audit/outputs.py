@@ -30,6 +30,8 @@ class Outputs:
     ranks: NDArray[np.int64]
     kinds: NDArray[np.int64]
     numbers: tuple[Sequence[Any] | NDArray[Any], ...]
+    texts: tuple[Sequence[str], ...] = ()
+    """Of mixed outputs, what stands in each column, by its kind."""
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -42,6 +44,11 @@ class Outputs:
         """An outcome as it is shown."""
         outcome = self.outcomes[place]
         return str(outcome.tolist() if isinstance(outcome, np.ndarray | np.generic) else outcome)
+
+    def entry_named(self, place: int, entry: int) -> str:
+        """An entry of an outcome as it is shown."""
+        kind = int(self.kinds[place, entry])
+        return self.texts[entry][kind] if self.texts else str(self.numbers[entry][kind])
 
     def counts(self, start: int, stop: int) -> NDArray[np.int64]:
         """How often each input gave each outcome in some of its runs."""
@@ -59,6 +66,8 @@ def gathered(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArra
 
 def _plain(outputs: Sequence[Any] | NDArray[Any]) -> NDArray[Any] | None:
     """Numbers, or rows of numbers, as an array; None for anything else."""
+    if isinstance(outputs, np.ma.MaskedArray):
+        return None
     if isinstance(outputs, np.ndarray):
         array: NDArray[Any] = outputs
         kinds = "biuf"
@@ -142,12 +151,14 @@ def _mixed(outputs: list[Any], size: int) -> Outputs:
         ranks.reshape(shape),
         kinds.reshape(shape),
         tuple(column[2] for column in columns),
+        tuple(column[3] for column in columns),
     )
 
 
-def _ranked(column: Sequence[Hashable]) -> tuple[list[int], list[int], Sequence[Any]]:
+def _ranked(column: Sequence[Hashable]) -> tuple[list[int], list[int], Sequence[Any], Sequence[str]]:
     numbers = sorted({entry for entry in column if isinstance(entry, Number)}, key=in_order)
     rank: dict[Hashable, int] = {number: place for place, number in enumerate(numbers)}
-    kinds = {entry: place for place, entry in enumerate(sorted(set(column), key=in_order))}
-    values = [number.value for number in numbers]
-    return [rank.get(entry, NOT_A_NUMBER) for entry in column], [kinds[entry] for entry in column], values
+    known = sorted(set(column), key=in_order)
+    kinds = {entry: place for place, entry in enumerate(known)}
+    values, texts = [number.value for number in numbers], [str(entry) for entry in known]
+    return [rank.get(entry, NOT_A_NUMBER) for entry in column], [kinds[entry] for entry in column], values, texts

@@ -19,6 +19,7 @@ Groups: TypeAlias = tuple[list[str], NDArray[np.intp]]
 _MOST_BARS = 15
 _WIDTH = 24
 _LONGEST = 28
+_LARGEST = 1e300  # beyond it, widths of bins may be infinite
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Picture:
 def picture(outputs: Outputs) -> Picture:
     """Bins of single numbers; of anything else, the outputs that come most often, and the rest."""
     counts = outputs.counts(0, outputs.samples) / outputs.samples
-    single = outputs.ranks.shape[1] == 1 and bool((outputs.ranks != NOT_A_NUMBER).all())
-    labels, groups = _bins(outputs, counts.sum(axis=0)) if single else _commonest(outputs, counts.sum(axis=0))
+    weights = counts.sum(axis=0)
+    labels, groups = _bins(outputs, weights) or _commonest(outputs, weights)
     parts = [np.bincount(groups, weights=side, minlength=len(labels)) for side in counts]
     return Picture(tuple(label[:_LONGEST] for label in labels), *(tuple(part.tolist()) for part in parts))
 
@@ -70,20 +71,35 @@ def _commonest(outputs: Outputs, weights: NDArray[np.float64]) -> Groups:
     return [*labels, "all others"] if len(shown) < len(outputs) else labels, groups
 
 
-def _bins(outputs: Outputs, weights: NDArray[np.float64]) -> Groups:
-    """Bins of equal weight are hard to read, so of equal width, with what is far out in the outermost ones."""
-    numbers = np.asarray(outputs.numbers[0], dtype=np.float64)[outputs.ranks[:, 0]]
+def _bins(outputs: Outputs, weights: NDArray[np.float64]) -> Groups | None:
+    """Bins of equal weight are hard to read, so of equal width, with what is far out in the outermost ones; nothing
+    where outputs are not single numbers, or too large for a float to tell them apart."""
+    numbers = _floats(outputs)
+    if numbers is None:
+        return None
+    order = np.argsort(numbers, kind="stable")
     if len(outputs) <= _MOST_BARS:
-        order = np.argsort(numbers, kind="stable")
         groups = np.empty(len(outputs), dtype=np.intp)
         groups[order] = np.arange(len(outputs))
         return [outputs.named(int(place)) for place in order], groups
-    order = np.argsort(numbers, kind="stable")
-    ends = np.interp([0.005 * weights.sum(), 0.995 * weights.sum()], np.cumsum(weights[order]), numbers[order])
-    step = (ends[1] - ends[0]) / _MOST_BARS or 1.0
-    whole = bool((numbers == np.round(numbers)).all())
-    start, step = (np.floor(ends[0]), np.ceil(step)) if whole else (ends[0], step)
+    inside = order[np.isfinite(numbers[order])]
+    total = np.cumsum(weights[inside])
+    least, most = np.interp([0.005 * total[-1], 0.995 * total[-1]], total, numbers[inside]) if len(inside) else (0, 0)
+    step = (most - least) / _MOST_BARS or 1.0
+    whole = bool((numbers[inside] == np.round(numbers[inside])).all())
+    start, step = (np.floor(least), np.ceil(step)) if whole else (least, step)
     edges = start + step * np.arange(1, _MOST_BARS)
-    edges = edges[edges <= ends[1]]
-    places = np.searchsorted(edges, numbers, side="right")
-    return [f"below {edges[0]:.4g}", *(f"from {edge:.4g}" for edge in edges)], places
+    edges = edges[edges <= most]
+    if not len(edges):
+        return None
+    return [f"below {edges[0]:.4g}", *(f"from {edge:.4g}" for edge in edges)], np.searchsorted(edges, numbers, "right")
+
+
+def _floats(outputs: Outputs) -> NDArray[np.float64] | None:
+    if outputs.ranks.shape[1] != 1 or (outputs.ranks == NOT_A_NUMBER).any():
+        return None
+    try:
+        numbers = np.asarray(outputs.numbers[0], dtype=np.float64)[outputs.ranks[:, 0]]
+    except OverflowError:
+        return None
+    return None if (np.isfinite(numbers) & (np.abs(numbers) > _LARGEST)).any() else numbers

@@ -15,9 +15,9 @@ from dalenius.audit.pictures import Picture, picture
 from dalenius.audit.running import Progress, at_once, one_by_one, takes_size
 from dalenius.audit.sampling import Finding, Gap, least_delta, least_epsilon
 from dalenius.curator.answers.charts import Chart
-from dalenius.errors import TheoremDoesNotApply
+from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.privacy.losses import ApproximateDP, Loss, PureDP
-from dalenius.privacy.numbers import Number, inside_unit, whole
+from dalenius.privacy.numbers import Number, inside_unit, positive, whole
 from dalenius.verify.checked import Claim, stated_claim
 
 Input = TypeVar("Input")
@@ -116,16 +116,17 @@ def audit(
     samples: int = 100_000,
     confidence: Number = "0.999",
     vectorised: bool | None = None,
-    seconds: float | None = None,
+    seconds: Number | None = None,
     progress: Progress = lambda percent: None,
 ) -> AuditReport:
     """Run `release` on two neighbouring inputs, and say whether its claim can be true.
 
     `release(data)` gives one output; if it is `vectorised`, `release(data, size)` gives `size` independent outputs,
     which is far quicker. Where `vectorised` is not said, a function that needs two arguments, or whose second one is
-    called `size`, is taken to be so. Outputs may be of any kind: numbers, vectors, texts, None, tuples, dictionaries;
-    an error counts as an output too, with its text. `claim` is a number (a pure epsilon), a pair (epsilon, delta), or
-    a loss. `seconds` limits the time that single runs take.
+    called `size`, is taken to be so. Outputs may be of any kind: numbers, vectors, texts, None, tuples, dictionaries,
+    objects by what they hold; an error counts as an output too, with its text. `claim` is a number (a pure epsilon), a
+    pair (epsilon, delta), or a loss. `seconds` limits the time that single runs take, and is refused where it is too
+    short for 40 of them.
 
     Guarantee: if the claim is true and the inputs are neighbours, the verdict is "refuted" with probability at most
     1 - confidence. Where epsilon and delta are both tested, each has half of that.
@@ -133,12 +134,15 @@ def audit(
     Textbook: S7.7.
     """
     size, sure = whole(4, samples=samples), inside_unit(confidence=confidence)
+    if not callable(release):
+        raise InvalidParameter("release", release, allowed="a function of the data")
+    limit = None if seconds is None else float(positive(seconds=seconds))
     loss = stated_claim(claim)
     tested = tested_at(loss)
     if takes_size(release) if vectorised is None else vectorised:
-        outputs = gathered(*at_once(release, first, second, size, seconds=seconds, progress=progress))
+        outputs = gathered(*at_once(release, first, second, size, seconds=limit, progress=progress))
     else:
-        outputs = gathered(*one_by_one(release, first, second, size, seconds=seconds, progress=progress))
+        outputs = gathered(*one_by_one(release, first, second, size, seconds=limit, progress=progress))
     each = 1 - (1 - sure) / 2 if tested.delta else sure
     return AuditReport(
         claim=loss,

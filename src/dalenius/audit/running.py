@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from math import ceil
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.audit.forms import Raised
-from dalenius.errors import InvalidParameter
+from dalenius.audit.forms import Raised, frozen, unseen
+from dalenius.errors import InvalidParameter, UnfitRelease
 
 Progress: TypeAlias = Callable[[float], object]
 """Called with the percent that is done."""
@@ -43,30 +43,67 @@ def at_once(
     Where one call fails and the other does not, or in another way, it is called for one output at a time: one error is
     not the error of all outputs.
     """
-    sides = [_many(release, value, size) for value in (first, second)]
+    sides = [unchanged(lambda given: _many(release, given, size), value) for value in (first, second)]
     if isinstance(sides[0], Raised) and sides[0] == sides[1]:
         release(first, size)
     if any(isinstance(side, Raised) for side in sides):
         each = min(size, _SINGLE_RUNS)
         return one_by_one(_single(release), first, second, each, seconds=seconds, progress=progress)
     progress(100)
-    return sides[0], sides[1]  # type: ignore[return-value]
+    return sides[0], sides[1]
 
 
 def _many(release: Callable[[Any, int], Any], value: Any, size: int) -> Runs | Raised:
     """`size` outputs, as copies: the next call may write into the same place."""
-    outputs: Any = _called(lambda: _copies(release(value, size)))
-    if not isinstance(outputs, Raised) and len(outputs) != size:
-        raise InvalidParameter("release", f"{len(outputs)} outputs", allowed=f"a function that gives {size} outputs")
-    return outputs  # type: ignore[no-any-return]
+    outputs: Any = _called(lambda: _listed(release(value, size)))
+    if isinstance(outputs, Raised):
+        return outputs
+    if not isinstance(outputs, list) and not (isinstance(outputs, np.ndarray) and outputs.ndim):
+        raise _not_many(f"a {type(outputs).__name__}", size)
+    if len(outputs) != size:
+        raise _not_many(f"{len(outputs)} outputs", size)
+    return outputs.copy() if isinstance(outputs, np.ndarray) else [_copy(output) for output in outputs]
 
 
-def _copies(outputs: Any) -> Runs:
-    return outputs.copy() if isinstance(outputs, np.ndarray) else [deepcopy(output) for output in outputs]
+def _listed(outputs: Any) -> Any:
+    """What can be gone through once as a list; arrays, and what is one thing, as they are."""
+    one = isinstance(outputs, np.ndarray | str | bytes | Mapping) or not isinstance(outputs, Iterable)
+    return outputs if one else list(outputs)
+
+
+def _not_many(given: str, size: int) -> UnfitRelease:
+    return UnfitRelease(
+        "release",
+        f"a function that gives {given} for size={size}",
+        allowed=f"one that gives {size} outputs, one after the other",
+        hint="Say vectorised=False if it gives one output; bind other arguments with functools.partial.",
+    )
 
 
 def _single(release: Callable[[Any, int], Any]) -> Callable[[Any], Any]:
     return lambda value: next(iter(release(value, 1)))
+
+
+def unchanged(call: Callable[[Any], Any], value: Any) -> Any:
+    """What a call gives; refused where it changes the input, or uses it up: the next run would see another one."""
+    if isinstance(value, Iterator):
+        allowed = "data that can be read again, such as a list"
+        raise InvalidParameter("input", f"a {type(value).__name__}", allowed=allowed)
+    before = _looked_at(value)
+    found = call(value)
+    if before is not None and before != _looked_at(value):
+        raise UnfitRelease(
+            "release", "a function that changes its input", allowed="one that leaves it as it is, or copies it first"
+        )
+    return found
+
+
+def _looked_at(value: Any) -> Hashable:
+    """An input in its form; None where it has none."""
+    try:
+        return frozen(value)
+    except Exception:  # whatever an input is, whether it stays as it is can only be asked of some
+        return None
 
 
 def one_by_one(
@@ -77,9 +114,9 @@ def one_by_one(
     How many is decided by a few runs that are thrown away: were it decided by those that count, slow outputs would be
     seen less often than they come.
     """
+    for value in (first, second):
+        frozen(unchanged(lambda given: _output(release, given), value))
     if seconds is not None:
-        if not 0 < seconds < math.inf:
-            raise InvalidParameter("seconds", seconds, allowed="a number above 0")
         size = min(size, _affordable(release, first, second, seconds))
     outputs: tuple[list[Any], list[Any]] = ([], [])
     for start in range(0, size, _CHUNK):
@@ -93,20 +130,31 @@ def one_by_one(
 
 def _affordable(release: Callable[[Any], Any], first: Any, second: Any, seconds: float) -> int:
     start, runs = time.monotonic(), 0
-    while runs < _LEAST_RUNS // 2 or (time.monotonic() - start < seconds / 20 and runs < _CHUNK):
+    while runs < 2 or (time.monotonic() - start < seconds / 20 and runs < _CHUNK):
         _output(release, first)
         _output(release, second)
         runs += 1
     each = (time.monotonic() - start) / runs
-    return max(_LEAST_RUNS, int(seconds * 0.9 / max(each, 1e-9)))
+    affordable = int(seconds * 0.9 / max(each, 1e-9))
+    if affordable < _LEAST_RUNS:
+        needed = f"at least {ceil(each * _LEAST_RUNS / 0.9)}: fewer than {_LEAST_RUNS} runs of each input show nothing"
+        raise UnfitRelease("seconds", seconds, allowed=needed)
+    return affordable
 
 
 def _output(release: Callable[[Any], Any], value: Any) -> Any:
     """One output, as a copy: the next call may write into the same place."""
     output = _called(release, value)
-    if isinstance(output, Iterator):
-        raise InvalidParameter("release", "a function that gives an iterator", allowed="one that gives a list")
-    return output if isinstance(output, Raised) else deepcopy(output)
+    if isinstance(output, Iterator | Awaitable):
+        raise unseen(type(output).__name__)
+    return output if isinstance(output, Raised) else _copy(output)
+
+
+def _copy(output: Any) -> Any:
+    try:
+        return deepcopy(output)
+    except Exception:
+        raise unseen(f"{type(output).__name__} that cannot be copied") from None
 
 
 def _called(release: Callable[..., Any], *given: Any) -> Any:

@@ -23,6 +23,7 @@ Input = TypeVar("Input")
 
 # Among hundreds of events one looks good by chance: the choice is made at a smaller risk than the test.
 _CAUTION = 1e-4
+_MOST_ODDS = Fraction(10**300)  # of what a float holds; only the choice of an event rounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +134,7 @@ def least_delta(outputs: Outputs, *, epsilon: Number, confidence: Number) -> Gap
 
     def gaps(high: Counts, low: Counts, size: int, risk: float = risk) -> NDArray[np.float64]:
         least, most = _limits(high, low, size, risk)
-        bounds: NDArray[np.float64] = least - float(odds) * most
+        bounds: NDArray[np.float64] = least - float(min(odds, _MOST_ODDS)) * most
         return bounds
 
     event, high, low, tested = _tested(outputs, partial(gaps, risk=min(risk, _CAUTION)))
