@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
 
@@ -20,11 +22,14 @@ from dalenius.mechanisms.limited_domain import LimitedTopK
 from dalenius.mechanisms.noisy_max import NoisyMax
 from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
 from dalenius.mechanisms.prefix import PrefixSearch
+from dalenius.mechanisms.robust.aggregates import VoteOfBlocks, Winner, votes
+from dalenius.mechanisms.robust.order_statistics import SmoothQuantile
 from dalenius.mechanisms.robust.smooth import SmoothCauchy
-from dalenius.mechanisms.robust.stability import DistanceToInstability
+from dalenius.mechanisms.robust.stability import DistanceToInstability, StabilityTest
 from dalenius.mechanisms.sparse_session import Session
 from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.mechanisms.top_k import OneShotTopK, TopK
+from dalenius.privacy.losses import BoundedRange
 from dalenius.randomness import entropy, gaussian
 from dalenius.randomness.entropy import _StreamCipher
 from dalenius.randomness.tables import Table
@@ -133,6 +138,37 @@ def without_noise() -> Iterator[Planted]:
         yield Planted(name, ("F1",), "audit", no_noise_in_sessions, part=part, count=1_000)
 
 
+def of_bounded_range(kind: Any) -> Any:
+    """The loss of another mechanism with the same epsilon, whose divergences are a quarter."""
+    right = kind.loss
+
+    def loss(self: Any, *, sensitivity: Any) -> BoundedRange:
+        return BoundedRange(right(self, sensitivity=sensitivity).epsilon)
+
+    return loss
+
+
+profile_of_rows = SmoothQuantile.profile
+handicap_of_rows: Any = LimitedTopK.handicap
+
+
+def for_one_row(self: SmoothQuantile, ordered: Any) -> Any:
+    return profile_of_rows(replace(self, rows=1), ordered)
+
+
+def ahead_of_one_row(self: LimitedTopK) -> int:
+    return int(handicap_of_rows.fget(replace(self, each=Fraction(1))))
+
+
+def exact_vote(self: VoteOfBlocks, outputs: Any, source: Any) -> Winner:
+    counts = votes(outputs, len(self.output.options))
+    return Winner(self.output.value(int(np.argmax(counts))), None)
+
+
+def always(self: Any, distance: int, source: Any) -> bool:
+    return True
+
+
 def no_noise(self: Any, bound: Any, source: Any) -> int:
     return 0
 
@@ -207,6 +243,18 @@ BUGS = (
             replaced(ThresholdedCounts, "threshold", property(lambda self: threshold(self) - 1)), part="Laplace above"),
     Planted("permute-and-flip priced too low", ("F2", "F5"), "exact",
             replaced(PermuteAndFlip, "loss", half(PermuteAndFlip)), part="permute and flip"),
+    Planted("permute-and-flip priced as the exponential mechanism", ("F2", "F5"), "exact",
+            replaced(PermuteAndFlip, "loss", of_bounded_range(PermuteAndFlip)), part="permute and flip"),
+    Planted("noisy maximum priced as the exponential mechanism", ("F2", "F5"), "exact",
+            replaced(NoisyMax, "loss", of_bounded_range(NoisyMax)), part="noisy max"),
+    Planted("smooth noise for one row of a person with many", ("C3", "F4"), "exact",
+            replaced(SmoothQuantile, "profile", for_one_row), part="robust median of many rows"),
+    Planted("a ranked list for one row of a person with many", ("C3", "D1"), "exact",
+            replaced(LimitedTopK, "handicap", property(ahead_of_one_row)), part="limited top one of many rows"),
+    Planted("a vote of blocks without noise", ("F2", "C2"), "audit",
+            replaced(VoteOfBlocks, "release", exact_vote), part="VoteOfBlocks", count=1_000),
+    Planted("random parts that agree, whether stable or not", ("D1", "F4"), "audit",
+            replaced(StabilityTest, "passes", always), part="SubsampledStability", count=1_000),
     Planted("noisy maximum priced too low", ("F2",), "exact",
             replaced(NoisyMax, "loss", half(NoisyMax)), part="noisy max"),
     Planted("threshold noise missing", ("F1",), "exact", threshold_without_noise, part="sparse", count=4_000),

@@ -18,7 +18,8 @@ from dalenius.engines.sql import passes, relations
 from dalenius.engines.sql.dialect import Dialect, Rows
 from dalenius.mechanisms import gaussian, laplace
 from dalenius.privacy.exact import unseal
-from dalenius.privacy.neighbours import AddRemove
+from dalenius.privacy.neighbours import AddRemove, Neighbours
+from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query import blocks
 from dalenius.query.binding import sources
 from dalenius.query.keys import KeySpace, ListedKeys, key_tuples
@@ -115,7 +116,33 @@ def without_groups(step: Any, right: Any) -> Any:
     return right(replace(step, child=replace(step.child, groups=None)))
 
 
+def without_spread(neighbours: Neighbours, *, groups: int, lower: int, upper: int) -> Sensitivity:
+    """A unit that is replaced moves a group as far as one that comes, and two of them at once."""
+    right = bounded_change(neighbours, groups=groups, lower=lower, upper=upper)
+    most = max(-lower, upper, 1)
+    return right if isinstance(neighbours, AddRemove) else replace(right, l2_squared=2 * groups * most**2, linf=most)
+
+
+def larger_side(self: Join) -> int | None:
+    """A unit has as many rows after a join as on one of its sides."""
+    if self.of_units:
+        return max(self._kept(self.left), self._kept(self.right))
+    return right_rows(self)
+
+
+right_rows = Join.rows_of_unit.fget  # type: ignore[attr-defined]
 right_block = blocks.block_of
+
+
+@contextmanager
+def not_in_taken_for_in() -> Iterator[None]:
+    """Units that are in no row of a subquery are charged as if they were in one."""
+    right = blocks.held.dispatch(UnitFilter)
+    blocks.held.register(UnitFilter, lambda node, partition: right(replace(node, negated=False), partition))
+    try:
+        yield
+    finally:
+        blocks.held.register(UnitFilter, right)
 
 
 def the_first_block(question: Question, partition: blocks.Partition) -> Code:
@@ -210,6 +237,8 @@ BUGS = (
     Planted("replace-one priced as add-remove", ("C5",), "bounding",
             measured_with("bounded_change", lambda neighbours, **facts: bounded_change(AddRemove(), **facts).under(
                 neighbours)), where=(4, 0)),
+    Planted("replaced units priced without their spread", ("A4", "C5"), "bounding",
+            measured_with("bounded_change", without_spread), where=(6,), count=8),
     Planted("sensitivity of one group for several", ("A4", "C3"), "bounding",
             measured_with("bounded_change", lambda neighbours, groups, **facts: bounded_change(
                 neighbours, groups=1, **facts))),
@@ -228,6 +257,8 @@ BUGS = (
     Planted("rows of joins cut by position", ("C4", "C6"), "bounding", joins_cut_by_position, part="private join"),
     Planted("join without equal units", ("C4",), "bounding",
             lambda: spelling(relations.rows, Join, loose_join), part="private join"),
+    Planted("rows of a join taken for those of its larger side", ("C4",), "bounding",
+            lambda: patch.object(Join, "rows_of_unit", property(larger_side)), part="joins"),
     Planted("distinct across units", ("C3", "D2"), "bounding",
             lambda: spelling(relations.rows, Distinct, across_units), part="Distinct", where=(0, 1, 2, 3, 4, 5)),
     Planted("inner groups across units", ("C3", "D2"), "bounding",
@@ -241,6 +272,8 @@ BUGS = (
             where=(1, 2)),
     Planted("charged to another block", ("G4",), "bounding",
             lambda: patch.object(blocks, "block_of", the_first_block), part="blocks", where=(0, 2)),
+    Planted("units outside a block taken for those inside", ("G4",), "bounding", not_in_taken_for_in,
+            part="blocks", where=(0, 2)),
     Planted("AVG charged once", ("C2", "G1"), "replay",
             lambda: charging(charged_once), count=40),
     Planted("winner's value for free", ("F2", "G1"), "replay",

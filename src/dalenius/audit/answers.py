@@ -1,23 +1,27 @@
-"""Many samples of mechanisms that answer where a test passes: what the test looks at is computed once, and the noise of
-all tests is drawn at once, by the function that a single release calls."""
+"""Many samples of mechanisms whose noise or test fits the data: what that looks at is computed once, and the noise of
+all samples is drawn by the function that a single release calls."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.mechanisms.rank_grid import ValueCounts
+from dalenius.mechanisms.quantiles import PrivateQuantiles
+from dalenius.mechanisms.rank_grid import ValueCounts, Values
 from dalenius.mechanisms.robust.grouped import GroupedStatistic
+from dalenius.mechanisms.robust.order_statistics import SmoothEqualPairs, SmoothQuantile, SmoothTrimmedMean
 from dalenius.mechanisms.robust.profiles import Ordered
 from dalenius.mechanisms.robust.propose_test_release import Proposed, ProposedQuantile, ProposeTestRelease
 from dalenius.mechanisms.robust.scale import SYSTEMS, InterquartileScale
 from dalenius.mechanisms.robust.stability import DistanceToInstability, StabilityTest, Stable
 from dalenius.mechanisms.robust.stable_answers import StableMode, StableQuantile
+from dalenius.privacy.neighbours import Replace
 from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.laplace import discrete_laplace
 from dalenius.verify.cases.grid_laws import unrolled
@@ -41,6 +45,14 @@ def answers(mechanism: Any) -> Callable[[Any, int, Entropy], Answers] | None:
             return partial(_quantile, mechanism)
         case InterquartileScale():
             return partial(_scale, mechanism)
+        case SmoothQuantile():
+            return partial(_smooth, mechanism)
+        case SmoothTrimmedMean(neighbours=Replace()):
+            return partial(_trimmed, mechanism)
+        case SmoothEqualPairs():
+            return partial(_pairs, mechanism)
+        case PrivateQuantiles(targets=(_,), beta=None):
+            return partial(_points, mechanism)
     return None
 
 
@@ -80,6 +92,38 @@ def _scale(mechanism: InterquartileScale, value: Sequence[int], size: int, entro
     told = np.full(size, None, dtype=object)
     told[shown] = [mechanism.noisy(here, entropy) for _ in range(int(shown.sum()))]
     return told
+
+
+def _smooth(mechanism: SmoothQuantile, value: Sequence[int], size: int, entropy: Entropy) -> Answers:
+    ordered = Ordered.of(value, lower=mechanism.lower, upper=mechanism.upper)
+    noisy = mechanism.statistic(ordered) + _noise(mechanism, ordered, size, entropy)
+    inside: Answers = np.clip(noisy, mechanism.lower, mechanism.upper)
+    return inside
+
+
+def _trimmed(mechanism: SmoothTrimmedMean, value: Sequence[int], size: int, entropy: Entropy) -> Answers:
+    """Where the number of values is public."""
+    ordered = Ordered.of(value, lower=mechanism.lower, upper=mechanism.upper)
+    total, kept = mechanism.total(ordered)
+    noisy = np.clip(total + _noise(mechanism, ordered, size, entropy), mechanism.lower * kept, mechanism.upper * kept)
+    return np.array([Fraction(each, kept) for each in noisy.tolist()], dtype=object)
+
+
+def _pairs(mechanism: SmoothEqualPairs, value: Iterable[Hashable], size: int, entropy: Entropy) -> Answers:
+    counts = Counter(value)
+    noisy: Answers = mechanism.statistic(counts) + _noise(mechanism, counts, size, entropy)
+    return np.asarray(np.maximum(0, noisy))
+
+
+def _noise(mechanism: Any, looked_at: Any, size: int, entropy: Entropy) -> Answers:
+    bound = mechanism.bound(looked_at)
+    return np.array([mechanism.noise.noise(bound, entropy) for _ in range(size)], dtype=object)
+
+
+def _points(mechanism: PrivateQuantiles, value: Sequence[ValueCounts], size: int, entropy: Entropy) -> Answers:
+    (group,), (target,) = value, mechanism.targets
+    choice = mechanism.choice(Values.of(group, low=mechanism.lower, high=mechanism.upper), target)
+    return np.array([choice(entropy) for _ in range(size)])
 
 
 def _if_passed(test: StabilityTest, distance: int, told: Answers, entropy: Entropy) -> Answers:

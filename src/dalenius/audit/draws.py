@@ -4,7 +4,8 @@ Numbers are released as one array. Keys are released as one long list, in which 
 are decided one by one from their own counts, so the samples are independent. Selections draw the noise, the coins or
 the choices of all samples at once, by the function that their release calls; where one choice depends on those before
 it, the samples that chose alike so far choose together. Sparse vectors are drawn as their exact law describes them,
-and answers that come where they are stable with the noise of all tests at once.
+and answers that come where they are stable with the noise of all tests at once. Quantiles, and statistics whose noise
+fits the data, look at the data once and then choose or draw for each sample.
 That single releases of these follow the same law is shown beside (`audit.singles`).
 """
 
@@ -30,8 +31,10 @@ from dalenius.mechanisms.key_selection import GeometricKeySelection, Key, KeyCou
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.mechanisms.noisy_max import NoisyMax, noisy_scores
 from dalenius.mechanisms.numeric_sparse import NumericSparse
+from dalenius.mechanisms.quantiles import PrivateQuantiles, Quantile
 from dalenius.mechanisms.randomized_response import CoinResponse, RandomizedResponse
 from dalenius.mechanisms.renyi_selection import RenyiKeySelection
+from dalenius.mechanisms.robust.order_statistics import SmoothEqualPairs, SmoothQuantile, SmoothTrimmedMean
 from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
 from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.mechanisms.top_k import OneShotTopK
@@ -46,6 +49,7 @@ _ABSENT = -(10**9)
 KEYS = (GeometricKeySelection, RenyiKeySelection, ThresholdedCounts, CountedKeys)
 NOISE = (DiscreteLaplace, DiscreteGaussian, RandomizedResponse, CoinResponse)
 SPARSE = (AboveThreshold, Sparse, NumericSparse)
+SINGLY = (PrivateQuantiles, SmoothQuantile, SmoothTrimmedMean, SmoothEqualPairs)
 _LEAST_CHUNK = 2_000
 
 
@@ -75,22 +79,26 @@ def as_listed(mechanism: Any, row: Any, names: Sequence[Key]) -> Any:
         shown = [(name, number) for name, number in zip(names, row, strict=True) if number != _ABSENT]
         counted = isinstance(mechanism, ThresholdedCounts | CountedKeys)
         return tuple(shown) if counted else tuple(name for name, _ in shown)
+    if isinstance(mechanism, PrivateQuantiles):
+        return ((Quantile(row),),)
     return chosen(mechanism, row, names) if isinstance(row, list) else row
+
+
+def is_slow(case: Case) -> bool:
+    """Whether samples are drawn one by one, from the data or from what was computed of them."""
+    mechanism = case.at(Fraction(1))
+    return at_once(case, mechanism) is None or isinstance(mechanism, SINGLY)
 
 
 def drawn(case: Case, epsilon: Fraction, value: Any, size: int, workers: int = 1) -> Sequence[Any] | Numbers:
     """`size` independent outputs of a case's mechanism; a listed case that is slow is spread over processes."""
-    mechanism = case.at(epsilon)
-    together = at_once(case, mechanism)
-    if together is not None:
-        return together(value, size, system_entropy())
-    if workers > 1 and case in CASES:
-        chunk = max(_LEAST_CHUNK, -(-size // (4 * workers)))
-        sizes = [min(chunk, size - start) for start in range(0, size, chunk)]
-        job = partial(_part, CASES.index(case), epsilon, case.values.index(value))
-        with ProcessPoolExecutor(max_workers=workers) as pool:
-            return list(chain.from_iterable(pool.map(job, sizes)))
-    return [mechanism.release(value, system_entropy()) for _ in range(size)]
+    if workers == 1 or case not in CASES or not is_slow(case):
+        return _outputs(case, epsilon, value, size)
+    chunk = max(_LEAST_CHUNK, -(-size // (4 * workers)))
+    sizes = [min(chunk, size - start) for start in range(0, size, chunk)]
+    job = partial(_part, CASES.index(case), epsilon, case.values.index(value))
+    with ProcessPoolExecutor(max_workers=workers) as pool:
+        return list(chain.from_iterable(pool.map(job, sizes)))
 
 
 def cores() -> int:
@@ -101,8 +109,14 @@ def cores() -> int:
 def _part(place: int, epsilon: Fraction, value: int, size: int) -> list[Any]:
     """A worker's share, with outputs that travel between processes."""
     case = CASES[place]
-    mechanism, given, entropy = case.at(epsilon), case.values[value], system_entropy()
-    return [frozen(mechanism.release(given, entropy)) for _ in range(size)]
+    outputs = _outputs(case, epsilon, case.values[value], size)
+    return outputs.tolist() if isinstance(outputs, np.ndarray) else list(map(frozen, outputs))
+
+
+def _outputs(case: Case, epsilon: Fraction, value: Any, size: int) -> Sequence[Any] | Numbers:
+    mechanism, entropy = case.at(epsilon), system_entropy()
+    together = at_once(case, mechanism)
+    return together(value, size, entropy) if together else [mechanism.release(value, entropy) for _ in range(size)]
 
 
 def _numbers(mechanism: Any, value: Any, size: int, entropy: Entropy) -> Numbers:

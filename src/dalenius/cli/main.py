@@ -30,8 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         terminal.drop()
         return CLOSED_PIPE
     except KeyboardInterrupt:
-        terminal.tell("\ndalenius: interrupted. What was charged stays charged; the same question is free once it has")
-        terminal.tell("been answered.")
+        terminal.tell(
+            "\ndalenius: interrupted. A question that was charged stays charged, and asking it again is free once"
+        )
+        terminal.tell("it has been answered.")
         return INTERRUPTED
     except (Exception, RecursionError) as error:
         return _failed(error, chosen, terminal)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -172,6 +172,11 @@ class PrivateQuantiles:
         spreads = [self.spread(target) for target in self.targets] if self.beta is not None else []
         return tuple(self._of_group(group, spreads, entropy) for group in groups)
 
+    def choice(self, values: Values, p: Fraction) -> Callable[[Entropy], int]:
+        """Chooses a point for p, anew at every call."""
+        runs, rate = values.runs(self._aim(p, values.size)), self._rate(p)
+        return lambda entropy: runs.pick(rate=rate, entropy=entropy)
+
     def rank_error(self, p: Number, beta: Number) -> Fraction:
         """With probability at least 1 - beta, the first choice for p is off by at most this many values.
 
@@ -272,7 +277,7 @@ class PrivateQuantiles:
         return values.runs(aim).pick(rate=self._rate(p) / 2, entropy=entropy)
 
     def _chosen(self, values: Values, p: Fraction, entropy: Entropy) -> int:
-        return values.runs(self._aim(p, values.size)).pick(rate=self._rate(p), entropy=entropy)
+        return self.choice(values, p)(entropy)
 
 
 def _ends(targets: tuple[Fraction, ...], beta: Fraction | None) -> int:

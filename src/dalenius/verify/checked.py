@@ -21,7 +21,7 @@ from dalenius.errors import InvalidParameter
 from dalenius.privacy.databases import multiset
 from dalenius.privacy.losses import ZCDP, ApproximateDP, Loss, PureDP, valid_order
 from dalenius.privacy.neighbours import Neighbours
-from dalenius.privacy.numbers import Number, not_negative, probability, shown
+from dalenius.privacy.numbers import Number, exact, not_negative, probability, shown
 from dalenius.privacy.odds import Extended, decided, log_above, safe_odds
 from dalenius.privacy.reals import ball, lower, precise, upper
 from dalenius.verify.curves import Curve, Line, Masses, Piece, curve, lines, ranked
@@ -86,7 +86,9 @@ class Checked:
         return self.most.pieces()
 
     def delta_at(self, *, epsilon: Number | None = None, odds: Number | None = None) -> Fraction:
-        """The least delta at e^epsilon: exact for exact masses and `odds`, otherwise rounded up."""
+        """The least delta at e^epsilon, at least 1: exact for exact masses and `odds`, otherwise rounded up."""
+        if odds is not None and exact(odds=odds) < 1:
+            raise InvalidParameter("odds", odds, allowed="at least 1, which is e^0")
         return min(Fraction(1), self.most.delta(safe_odds(odds=odds, epsilon=epsilon)))
 
     def epsilon_at(self, *, delta: Number) -> Extended:
@@ -105,14 +107,17 @@ class Checked:
 
         Pure and (epsilon, delta) claims are decided for exact masses. Enclosures cannot decide a bound that is met
         exactly, and truncated tables cannot prove a pure one; `tolerance` is by how much epsilon and delta may be
-        exceeded. Of other losses, a bounded worst loss can prove zCDP; the rest can only be refuted.
+        exceeded. Losses that state smaller divergences than their epsilon implies are refuted by these too. Of other
+        losses, a bounded worst loss can prove zCDP; the rest can only be refuted.
         """
         slack, loss = not_negative(tolerance=tolerance), stated_claim(claim)
         if isinstance(loss, PureDP | ApproximateDP):
-            return self._close(loss.epsilon + slack, loss.delta + slack)
+            close = self._close(loss.epsilon + slack, loss.delta + slack)
+            plain = type(loss) in (PureDP, ApproximateDP)
+            return close if plain or close is False or not self._further(loss, slack) else False
         if any(self._close(epsilon + slack, to_delta(loss, epsilon=epsilon) + slack) is False for epsilon in _POINTS):
             return False
-        if not loss.delta and any(self._renyi_below(alpha) > loss.renyi(alpha) + slack for alpha in _known(loss)):
+        if self._further(loss, slack):
             return False
         proved = isinstance(loss, ZCDP) and not self.truncated and self.epsilon**2 / 2 <= loss.rho + slack
         return True if proved else None
@@ -121,6 +126,13 @@ class Checked:
         if decided(lambda odds: self.most.delta(odds) <= delta, epsilon):
             return True
         return False if decided(lambda odds: self.least.delta(odds) > delta, epsilon) else None
+
+    def _further(self, loss: Loss, slack: Fraction) -> bool:
+        """Whether some divergence is surely larger than a loss states, where it states any."""
+        orders = [] if loss.delta else list(_known(loss))
+        if orders and math.isinf(self.least.odds(Fraction(0))):
+            return True  # what a neighbour never gives makes every divergence infinite
+        return any(self._renyi_below(alpha) > loss.renyi(alpha) + slack for alpha in orders)
 
     def _renyi_below(self, order: Fraction) -> Fraction:
         pairs = ((self.low[x], self.high[y]) for x, y in self._both())
@@ -141,13 +153,13 @@ class Checked:
     def _said(self) -> Iterator[str]:
         yield f"{len(self.low)} inputs, {len(self.pairs)} pairs of neighbours, both directions"
         if self._worst is None:
-            yield "no outcome tells any of the pairs apart: epsilon = 0"
-            return
-        bound = "exactly" if self.most == self.least else "at most"
-        ratio = f"ln {_ratio(self.ratio)} = {_shown(self.epsilon)}" if self.ratio != math.inf else "infinite"
-        yield f"worst loss, {bound}: {ratio}"
-        first, second = self._worst.first, self._worst.second
-        yield f"worst pair: {first!r} makes {_few(self.event)} likelier than {second!r} does"
+            yield "no listed outcome tells any of the pairs apart" + ("" if self.truncated else ": epsilon = 0")
+        else:
+            bound = "exactly" if self.most == self.least else "at most"
+            ratio = f"ln {_ratio(self.ratio)} = {_shown(self.epsilon)}" if self.ratio != math.inf else "infinite"
+            yield f"worst loss, {bound}: {ratio}"
+            first, second = self._worst.first, self._worst.second
+            yield f"worst pair: {first!r} makes {_few(self.event)} likelier than {second!r} does"
         if self.truncated:
             yield "not all outcomes are listed: the worst loss is that of those that are, delta covers the rest"
         for epsilon in ("0", "0.5", "1", "2"):
@@ -166,6 +178,9 @@ def finite(tables: Mapping[Any, Table], neighbours: Related, *, truncated: bool 
     the tables' own masses as coefficients, so a claim holds or fails as computed, not up to rounding.
     Reference: Dwork & Roth 2014, Definition 2.4 and Lemma 3.17; Neyman & Pearson 1933 for the worst event.
     """
+    if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
+        allowed = "for each input, the probability of each output: {0: {'yes': Fraction(1, 4), ...}, ...}"
+        raise InvalidParameter("tables", f"a {type(tables).__name__}", allowed=allowed)
     low = {value: {o: _bound(mass, lower) for o, mass in table.items()} for value, table in tables.items()}
     high = {value: {o: _bound(mass, upper) for o, mass in table.items()} for value, table in tables.items()}
     missing = {value: _missing(low[value], high[value], truncated=truncated) for value in tables}
@@ -217,12 +232,13 @@ def _bound(mass: Mass, end: Callable[[arb], Fraction]) -> Fraction:
 
 def _missing(low: Masses, high: Masses, *, truncated: bool) -> Fraction:
     least, most = sum(low.values(), Fraction(0)), sum(high.values(), Fraction(0))
-    if least > 1 or (most < 1 and not truncated):
+    off = least - 1 if least > 1 else 1 - most
+    if least > 1 or (off > 0 and not truncated):
         raise InvalidParameter(
             "tables",
-            f"masses with a total of {float(most if least <= 1 else least)!r}",
+            f"masses whose total is {float(off):.3g} {'above' if least > 1 else 'below'} 1",
             allowed="masses that add up to exactly 1",
-            hint="Say truncated=True if the tables leave outcomes out.",
+            hint="Write fractions, such as Fraction(1, 3), and say truncated=True if the tables leave outcomes out.",
         )
     return 1 - least if truncated else Fraction(0)
 
@@ -230,13 +246,17 @@ def _missing(low: Masses, high: Masses, *, truncated: bool) -> Fraction:
 def _pairs(inputs: tuple[Any, ...], neighbours: Related) -> Iterator[tuple[Any, Any]]:
     if isinstance(neighbours, Neighbours):
         relation = neighbours
+        if not all(isinstance(value, tuple) for value in inputs):
+            raise InvalidParameter(
+                "neighbours", relation, allowed="pairs, or a function of two inputs, unless inputs are tuples of rows"
+            )
         yield from _pairs(inputs, lambda x, y: relation.related(multiset(x), multiset(y)))
     elif callable(neighbours):
         yield from (pair for pair in combinations(inputs, 2) if neighbours(*pair) or neighbours(*reversed(pair)))
     else:
-        known, found = set(inputs), [tuple(pair) for pair in neighbours]
+        known, found = set(inputs), [tuple(pair) if isinstance(pair, tuple | list) else () for pair in neighbours]
         if any(len(pair) != 2 or not known.issuperset(pair) for pair in found):
-            raise InvalidParameter("neighbours", "a pair", allowed="pairs of inputs that have a table")
+            raise InvalidParameter("neighbours", "a pair", allowed="a list of pairs of inputs that have a table")
         yield from dict.fromkeys((x, y) for x, y in found)
 
 

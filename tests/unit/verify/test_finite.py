@@ -160,7 +160,7 @@ def test_equal_tables_cost_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("law", "related"),
-    [(RESPONSE, []), ({}, []), (RESPONSE, lambda x, y: False), (RESPONSE, [(0, 0)]), ({0: {0: 1}}, Replace())],
+    [(RESPONSE, []), ({}, []), (RESPONSE, lambda x, y: False), (RESPONSE, [(0, 0)]), ({(0,): {0: 1}}, Replace())],
 )
 def test_nothing_to_compare_is_refused_and_proves_no_claim(law: Any, related: Any) -> None:
     with pytest.raises(InvalidParameter, match="at least one pair"):
@@ -183,3 +183,40 @@ def test_it_reads_well() -> None:
     assert "worst loss, exactly: ln 3 = 1.09862" in said
     assert "delta at epsilon = 0: 0.5" in said
     assert finite({"<b>": {0: 1}, "c": {1: 1}}, [("<b>", "c")])._repr_html_().count("<b>") == 0
+
+
+def test_odds_below_one_are_refused() -> None:
+    """The curve is that of epsilons from 0 on: below it would be wrong, not exact."""
+    checked = finite(RESPONSE, [(0, 1)])
+    assert checked.delta_at(odds=1) == checked.delta_at(epsilon=0)
+    with pytest.raises(InvalidParameter, match="at least 1"):
+        checked.delta_at(odds=Fraction(1, 2))
+
+
+def test_what_a_truncated_table_leaves_out_is_said_where_listed_outcomes_are_alike() -> None:
+    half = {0: {"a": Fraction(1, 2)}, 1: {"a": Fraction(1, 2)}}
+    said = str(finite(half, [(0, 1)], truncated=True))
+    assert "epsilon = 0\n" not in said.replace("delta at epsilon = 0", "")
+    assert "not all outcomes are listed" in said
+    assert "delta at epsilon = 1: 0.5" in said
+
+
+def test_an_outcome_that_a_neighbour_never_gives_refutes_every_divergence() -> None:
+    rare = Fraction(1, 10**30)
+    law = {0: {"a": 1 - rare, "b": rare}, 1: {"a": Fraction(1)}}
+    assert finite(law, [(0, 1)]).holds(ZCDP(1)) is False
+    assert finite(law, [(0, 1)]).holds((1, Fraction(1, 10**29))) is True
+
+
+@pytest.mark.parametrize(
+    ("law", "related", "said"),
+    [
+        (RESPONSE, (0, 1), "a list of pairs"),
+        ([{"a": 1}], [(0, 0)], "for each input"),
+        (RESPONSE, AddRemove(), "tuples of rows"),
+        ({0: {"a": 0.1 + 0.2, "b": 0.7}, 1: {"a": 1}}, [(0, 1)], "Write fractions"),
+    ],
+)
+def test_tables_of_another_form_are_refused_with_what_to_write(law: Any, related: Any, said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        finite(law, related)

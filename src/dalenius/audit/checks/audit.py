@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dalenius.audit.black_boxes import BlackBox, black_boxes
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
-from dalenius.audit.draws import NOISE, at_once, cores, drawn
+from dalenius.audit.draws import NOISE, cores, drawn, is_slow
 from dalenius.audit.reporting import AuditReport, audit, tested_at
 from dalenius.audit.singles import RUNS, has_singles, unlike_its_law
 from dalenius.privacy.odds import bracket
@@ -28,49 +30,60 @@ TIGHT = ((1_000_000, Fraction(9, 10)), (100_000, Fraction(8, 10)))
 FOR_NOISE = 100_000
 """How many samples mechanisms that add noise have from a tenth of them on: fewer do not show a halved deviation."""
 
+LEAST = 1_000
+"""How many samples mechanisms without an exact law have at least: fewer do not show one that tells all."""
+
 _SLOW_SHARE = 100
+_FEW_JOBS = 8
 _PARTS = (Fraction(3, 5), Fraction(2, 5), Fraction(1, 5), Fraction(0))
 _PLAIN = 0.01  # a gap that samples show
 
 
 @dataclass(frozen=True)
 class Audited:
-    """One case at one epsilon, with what was found."""
+    """One mechanism at one epsilon, with what was found; `attains` says that it is known to attain its claim, at the
+    epsilon at which that is asked for."""
 
-    case: Case
+    name: str
     epsilon: Fraction
     report: AuditReport
+    attains: bool = False
 
     @property
     def share(self) -> Fraction:
         """The bound as a part of the claim."""
         return self.report.epsilon / self.report.tested.epsilon
 
-    @property
-    def attains(self) -> bool:
-        """Whether the mechanism is known to attain its claim, at the epsilon at which that is asked for."""
-        return self.case.tight and self.case.pure and self.epsilon == 1
-
     def __str__(self) -> str:
         report = self.report
         return (
-            f"{self.case} at {float(self.epsilon):g}: {report.verdict}, epsilon is at least "
+            f"{self.name} at {float(self.epsilon):g}: {report.verdict}, epsilon is at least "
             f"{float(report.epsilon):.4g} of {float(report.tested.epsilon):.4g}, {report.samples} samples, "
             f"event: {report.event}"
         )
 
 
-def check(asked: Asked, epsilons: Sequence[Fraction] = EPSILONS, cases: Sequence[Case] = CASES) -> Outcome:
+def check(
+    asked: Asked,
+    epsilons: Sequence[Fraction] = EPSILONS,
+    cases: Sequence[Case] = CASES,
+    boxes: Sequence[BlackBox] | None = None,
+) -> Outcome:
     """Lower bounds on the epsilon of every mechanism, from samples alone: none is above its claim.
 
     Where samples are drawn in another way than by a mechanism's release, single releases are compared with its law.
     Slow mechanisms, which are run one by one, have all samples in their first case and a hundredth in the others; those
-    that add noise to many numbers at once are quick, and have more.
+    that add noise to many numbers at once are quick, and have more. Those without an exact law, all where `boxes` are
+    not named, have a hundredth.
     """
-    samples = asked.count or SAMPLES
-    found = list(audited(asked, cases, epsilons, samples))
+    samples, unlisted = asked.count or SAMPLES, black_boxes() if boxes is None else boxes
+    risk = FALSE_ALARMS / 2 / ((len(cases) + len(unlisted)) * len(epsilons))
+    boxed = list(tried(unlisted, epsilons, max(LEAST, samples // _SLOW_SHARE), risk))
+    listed = list(audited(asked, cases, epsilons, samples, risk))
+    found = [*listed, *boxed]
     unlike = list(_unlike(cases, Fraction(1) if 1 in epsilons else epsilons[0], samples))
-    figures = [_missing(), *(_figure(found, epsilon) for epsilon in epsilons), *_singles(cases, samples, unlike)]
+    figures = [_missing(), *(_figure(listed, epsilon) for epsilon in epsilons if listed), *_boxes(boxed, epsilons)]
+    figures += _singles(cases, samples, unlike)
     goal = next((share for least, share in TIGHT if samples >= least), None)
     tight = [one for one in found if one.attains and one.report.samples >= samples]
     if tight and goal:
@@ -78,17 +91,39 @@ def check(asked: Asked, epsilons: Sequence[Fraction] = EPSILONS, cases: Sequence
     return Outcome(NAME, tuple(figures), (*(str(one) for one in found if one.report.refuted), *unlike))
 
 
-def audited(asked: Asked, cases: Sequence[Case], epsilons: Sequence[Fraction], samples: int) -> Iterable[Audited]:
+def audited(
+    asked: Asked, cases: Sequence[Case], epsilons: Sequence[Fraction], samples: int, risk: Fraction
+) -> Iterable[Audited]:
     """Each case at each epsilon, on the pair that is easiest to tell apart."""
     sizes = _sizes(cases, samples)
-    confidence = 1 - FALSE_ALARMS / 2 / (len(cases) * len(epsilons))
     done, total = 0, sum(sizes) * len(epsilons)
     for epsilon in epsilons:
         for case, size in zip(cases, sizes, strict=True):
             first, second = worst_pair(case, epsilon)
-            yield Audited(case, epsilon, _report(case, epsilon, first, second, size, confidence))
+            report = _report(case, epsilon, first, second, size, 1 - risk)
+            yield Audited(str(case), epsilon, report, attains=case.tight and case.pure and epsilon == 1)
             done += size
             asked.tick(100 * done / total)
+
+
+def tried(boxes: Sequence[BlackBox], epsilons: Sequence[Fraction], samples: int, risk: Fraction) -> Iterable[Audited]:
+    """Each mechanism without an exact law at each epsilon, spread over processes."""
+    jobs = [(black_boxes().index(box), epsilon, samples, risk) for box in boxes for epsilon in epsilons]
+    if cores() == 1 or len(jobs) < _FEW_JOBS:
+        return list(map(_tried, jobs))
+    with ProcessPoolExecutor(max_workers=cores()) as pool:
+        return list(pool.map(_tried, jobs))
+
+
+def _tried(job: tuple[int, Fraction, int, Fraction]) -> Audited:
+    place, epsilon, samples, risk = job
+    box = black_boxes()[place]
+    trial = box.at(epsilon)
+    report = audit(
+        trial.released, trial.first, trial.second,
+        claim=trial.claim, samples=samples, confidence=1 - risk, vectorised=False,
+    )  # fmt: skip
+    return Audited(str(box), epsilon, report)
 
 
 def worst_pair(case: Case, epsilon: Fraction) -> tuple[Any, Any]:
@@ -124,9 +159,8 @@ def _sizes(cases: Sequence[Case], samples: int) -> list[int]:
     sizes, begun = [], set()
     for case in cases:
         kind = type(case.at(Fraction(1)))
-        slow = at_once(case, case.at(Fraction(1))) is None
         usual = max(samples, FOR_NOISE) if issubclass(kind, NOISE) and samples >= FOR_NOISE // 10 else samples
-        sizes.append(max(4, samples // _SLOW_SHARE) if slow and kind in begun else usual)
+        sizes.append(max(4, samples // _SLOW_SHARE) if is_slow(case) and kind in begun else usual)
         begun.add(kind)
     return sizes
 
@@ -153,10 +187,19 @@ def _singles(cases: Sequence[Case], samples: int, unlike: Sequence[str]) -> Iter
 
 def _missing() -> Figure:
     missing = sorted(kind.__name__ for kind in left_out())
-    found = ", ".join(missing) or f"none left out; {len(EXCUSED)} excused, with tests of their own"
-    return Figure(
-        "mechanisms with an exact law", len({type(c.at(Fraction(1))) for c in CASES}), found, "all", not missing
-    )
+    missing += sorted(EXCUSED.keys() - {box.name for box in black_boxes()})
+    kinds = len({type(case.at(Fraction(1))) for case in CASES})
+    found = ", ".join(missing) or f"none left out; {kinds} with an exact law, {len(EXCUSED)} without"
+    return Figure("mechanisms", kinds + len(EXCUSED), found, "all", not missing)
+
+
+def _boxes(boxed: Sequence[Audited], epsilons: Sequence[Fraction]) -> Iterator[Figure]:
+    if boxed:
+        above, largest = sum(one.report.refuted for one in boxed), max(boxed, key=lambda one: one.share)
+        at = ", ".join(f"{float(epsilon):g}" for epsilon in epsilons)
+        what = f"mechanisms without an exact law, at epsilon {at}, {boxed[0].report.samples:,} samples a side"
+        said = f"{above} above the claim; largest bound {float(largest.share):.3f} of it ({largest.name})"
+        yield Figure(what, len({one.name for one in boxed}), said, "0 above", not above)
 
 
 def _figure(found: Sequence[Audited], epsilon: Fraction) -> Figure:
@@ -170,7 +213,7 @@ def _figure(found: Sequence[Audited], epsilon: Fraction) -> Figure:
     return Figure(
         f"mechanisms audited at epsilon {float(epsilon):g}, {max(sizes):,} samples a side{slow}",
         len(here),
-        f"{len(above)} above the claim; largest bound {float(largest.share):.3f} of it ({largest.case})",
+        f"{len(above)} above the claim; largest bound {float(largest.share):.3f} of it ({largest.name})",
         f"0 above, {sure}",
         not above,
     )
@@ -181,7 +224,7 @@ def _tightness(tight: Sequence[Audited], goal: Fraction) -> Figure:
     return Figure(
         "tight mechanisms at epsilon 1",
         len(tight),
-        f"least bound {float(least.share):.3f} of the claim ({least.case})",
+        f"least bound {float(least.share):.3f} of the claim ({least.name})",
         f"at least {float(goal):g} of the claim",
         least.share >= goal,
     )

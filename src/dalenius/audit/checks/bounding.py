@@ -11,8 +11,8 @@ from shlex import quote
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.checks.sharing import WORLDS, Part, Tally, alone, numbered, shared
 from dalenius.audit.replay.blocks import Divisions, charged, divided, division, leaks
-from dalenius.audit.replay.bounding import broken, hurtful, narrowed
-from dalenius.audit.replay.joins import MOST_JOINS, count_joins, is_any
+from dalenius.audit.replay.bounding import Kinds, broken, hurtful, is_end_to_end, narrowed
+from dalenius.audit.replay.joins import MOST_JOINS, count_joins, is_any, leaves_out
 from dalenius.audit.replay.loading import Databases, Loader
 from dalenius.audit.replay.neighbours import HEAVY, Step
 from dalenius.audit.replay.schemas import HEAVY as MADE_UP
@@ -23,6 +23,7 @@ from dalenius.engines.conformance.plans import Generated, generated
 
 PLANS = 500
 MOST = 20
+_ONE_OF = 40
 _NORMS = ("l0", "l1", "l2_squared", "linf", "monotone", "domain")
 
 
@@ -31,38 +32,58 @@ def check(asked: Asked) -> Outcome:
     if asked.folder is not None:
         return _on_folder(asked, Schema.of(asked.folder))
     tally = Tally.of(shared(tried, asked, PLANS), MOST)
-    tried_joins = {size: tally[f"joins {size}"] for size in range(1, MOST_JOINS + 1)}
-    joins = [Figure(f"of these with {size} joins", number, "", "", True) for size, number in tried_joins.items()]
-    past = tally["clamped"]
-    clamped = Figure("of these also with narrower declarations", tally["narrower"], str(past), "0", not past)
-    outside = tally["outside"]
-    blocks = Figure(
-        "questions charged to one block that read rows outside of it",
-        tally["in a block"], str(outside), "0", not outside,
-    )  # fmt: skip
-    return _outcome(tally, HEAVY, [*joins, clamped, blocks])
+    figures = [
+        *(_none(f"of these over {_joins(size)}", tally, _joins(size)) for size in range(1, MOST_JOINS + 1)),
+        _enough("of these leave out a bounding step above joins", tally["plans"], tally["left out"]),
+        _none("of these with a unit replaced from end to end", tally, "end to end"),
+        _none("of these also with narrower declarations", tally, "narrower"),
+        _enough("questions about people cut into blocks, charged to one block", tally["cut"], tally["in a block"]),
+        _none("questions charged to one block that read rows outside of it", tally, "in a block"),
+    ]
+    return _outcome(tally, HEAVY, [figure for figure in figures if figure.tried])
+
+
+def _none(what: str, tally: Tally, name: str) -> Figure:
+    """A figure about cases of which none may be broken."""
+    wrong = tally[f"{name}, broken"]
+    return Figure(what, tally[name], f"{wrong} broken", "0", not wrong)
+
+
+def _enough(what: str, number: int, found: int) -> Figure:
+    """A figure about what a part of all cases must be: without it, others would be held by nothing."""
+    least = number // _ONE_OF
+    return Figure(what, number, str(found), f"at least {least}", found >= least)
+
+
+def _joins(size: int) -> str:
+    return "1 join" if size == 1 else f"{size} joins"
+
+
+def _counted(name: str, tried: int, wrong: int) -> dict[str, int]:
+    return {name: tried, f"{name}, broken": wrong}
 
 
 def tried(first: int, most: int) -> Iterator[Part]:
     """What comes of each of so many plans; of those that are not made of joins, with narrower declarations, too. The
     number of each also names a question about people who are cut into blocks."""
-    load, cut = Databases(), Divisions()
+    load, kinds, cut = Databases(), Kinds(), Divisions()
     try:
         for plan in islice(numbered(first, joined_too=True), most):
-            yield _of_plan(plan, hurtful(plan), load.of(plan), f"--seed {plan.seed}")
+            yield _of_plan(plan, hurtful(plan), kinds.beside(load.of(plan)), f"--seed {plan.seed}")
             if is_any(plan.seed, worlds=WORLDS) and (closer := generated(plan.seed, worlds=WORLDS, tables=narrowed)):
-                yield _of_closer(closer, load)
+                yield _of_closer(closer, kinds.beside(load.of(closer)))
             yield _of_block(plan.seed, cut)
     finally:
         load.close()
+        kinds.close()
         cut.close()
 
 
-def _of_closer(plan: Generated, load: Databases) -> Part:
+def _of_closer(plan: Generated, load: Loader) -> Part:
     """A plan whose numbers are declared closer together than they were imported: its own clamps must do."""
-    found = list(broken(plan, hurtful(plan), load.of(plan)))
+    found = list(broken(plan, hurtful(plan), load))
     said = (f"plan {plan.seed}, with narrower declarations: {each}" for each in found[:3])
-    return Part({"narrower": 1, "clamped": len(found)}, tuple(said))
+    return Part(_counted("narrower", 1, bool(found)), tuple(said))
 
 
 def _of_block(number: int, load: Divisions) -> Part:
@@ -70,11 +91,11 @@ def _of_block(number: int, load: Divisions) -> Part:
     cut = division(number % WORLDS)
     plan = divided(cut, number)
     if plan is None or (code := charged(cut, plan)) is None:
-        return Part({})
+        return Part({"cut": plan is not None})
     found = list(leaks(cut, plan, code, load))
     again = f"dalenius check bounding --plans 1 --seed {number}"
     said = (f"question {number} is charged to one block and changes {each}; {again}" for each in found)
-    return Part({"in a block": 1, "outside": bool(found)}, tuple(said))
+    return Part({"cut": 1, **_counted("in a block", 1, bool(found))}, tuple(said))
 
 
 def _on_folder(asked: Asked, schema: Schema) -> Outcome:
@@ -95,9 +116,10 @@ def _on_folder(asked: Asked, schema: Schema) -> Outcome:
 def _of_plan(plan: Generated, chosen: Sequence[Step], load: Loader, where: str) -> Part:
     found = list(broken(plan, chosen, load))
     counts = Counter(each.norm for each in found)
-    counts |= Counter(
-        {"plans": 1, "pairs": len(chosen), f"joins {min(MOST_JOINS, count_joins(plan.question.relation))}": 1}
-    )
+    counts |= Counter({"plans": 1, "pairs": len(chosen), "left out": leaves_out(plan)})
+    counts |= _counted(_joins(min(MOST_JOINS, count_joins(plan.question.relation))), 1, bool(found))
+    far = [step for step in chosen if is_end_to_end(step)]
+    counts |= _counted("end to end", bool(far), len({each.step for each in found} & {step.name for step in far}))
     again = f"dalenius check bounding --plans 1 {where}"
     return Part(dict(counts), tuple(f"plan {plan.seed}: {each}; {again}" for each in found[:3]))
 

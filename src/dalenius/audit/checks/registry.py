@@ -70,6 +70,7 @@ _LISTED = (
     Listed(
         "audit", "measure epsilon of every mechanism from its outputs", "draws a side", 10_000, 1_000_000, least=1_000
     ),
+    Listed("exact", "the exact law of every mechanism keeps its claim, in small cases", "epsilons", 1, 3),
     Listed("e2e", "measure epsilon of whole questions, over HTTP as well", "questions", 20, 200, least=20),
     Listed("semantics", "engines compute what is defined, cell by cell", "expressions", 2_000, 20_000),
     Listed(

@@ -28,7 +28,7 @@ from dalenius.errors import QueryRefused
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.binding.binder import bind
 from dalenius.query.pricing.measurements import lower
-from dalenius.query.syntax.syntax import Apply, Constant, Item, Name, Query, Select, Subquery, Term
+from dalenius.query.syntax.syntax import Apply, Constant, Item, Name, Query, Select, Subquery, Term, UnitsIn
 from dalenius.query.types import Bool, Choice, Code, Domain, Number, Ranged
 
 Cut: TypeAlias = Callable[["Division", str, Code], DuckDBEngine]
@@ -227,9 +227,29 @@ class BlockQuestions(Questions):
         return Constant(self.cut.domain.shown(self.draws.choice(self.cut.codes)))
 
 
+class UnitQuestions(BlockQuestions):
+    """Those in which units are asked for that are, or are not, among those of a block."""
+
+    def where(self, scope: Scope, depth: int) -> Term:
+        if scope.unit is not None and not set(scope.tables) & {"staff", "events"} and self.draws.chance(60):
+            return self.units_in(scope.unit)
+        return super().where(scope, depth)
+
+    def units_in(self, unit: Name) -> Term:
+        table, scope = Questions.scan(self, "visits")
+        assert scope.unit is not None
+        equal = Apply("equal", (Name(self.cut.column, table.alias), self.value()))
+        return UnitsIn(unit, Select((Item(scope.unit),), table, equal), negated=self.draws.chance(50))
+
+
+_BY_UNIT = 8
+"""Every so many questions one is about units of a block; the others are as they were before there were any."""
+
+
 def random_question(cut: Division, seed: int) -> Query:
     """The question of a seed."""
-    return rarer(BlockQuestions(cut, Draws(f"block {seed}")).outer(), seed)
+    kind = BlockQuestions if (seed + 1) % _BY_UNIT else UnitQuestions
+    return rarer(kind(cut, Draws(f"block {seed}")).outer(), seed)
 
 
 def divided(cut: Division, seed: int) -> Generated | None:

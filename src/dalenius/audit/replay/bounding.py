@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from dalenius.audit.replay.distances import Excess, beyond
-from dalenius.audit.replay.loading import Loader, duckdb_with, results
-from dalenius.audit.replay.neighbours import Step, steps_for
+from dalenius.audit.replay.joins import leaves_out
+from dalenius.audit.replay.loading import Loader, duckdb_of, duckdb_with, results
+from dalenius.audit.replay.neighbours import Step, database, extreme, newcomer, steps_for, weight, with_unit
 from dalenius.engines.conformance.comparing import Key, Totals
 from dalenius.engines.conformance.draws import Draws
 from dalenius.engines.conformance.plans import WORLDS, Generated, plans
-from dalenius.engines.conformance.worlds import World
+from dalenius.engines.conformance.worlds import Database, RawRow, World, world
+from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.errors import QueryRefused
-from dalenius.query.plan.passes import Values
+from dalenius.privacy.neighbours import Replace
+from dalenius.query.plan.passes import Aggregate, Values
 from dalenius.query.pricing.measurements import Measurement, Numbers, Program, TopKeys
-from dalenius.query.tables import Table
+from dalenius.query.tables import EachRow, Table
 from dalenius.query.types import Choice, Code, Domain, Number, Ranged
+
+_ENDS, _ALIKE = ("lower", "upper"), ("alike", "same")
+_FORMS = {"lower": _ALIKE, "upper": _ALIKE, "alike": ("alike",), "same": ("same",)}
+_ROWS, _MOST_ROWS = {"lower": 60, "upper": 60, "alike": 20, "same": 20}, 200_000
 
 
 @dataclass(frozen=True)
@@ -45,19 +53,26 @@ def all_broken(
     tables: Callable[[World], Mapping[str, Table]] | None = None,
 ) -> Iterator[Broken]:
     """What goes wrong for so many plans over a world, of those that `only` picks."""
-    for plan in plans(count, where=where, worlds=worlds, tables=tables):
-        if only(plan):
-            yield from broken(plan, hurtful(plan), load)
+    kinds = Kinds()
+    try:
+        for plan in plans(count, where=where, worlds=worlds, tables=tables):
+            if only(plan):
+                yield from broken(plan, hurtful(plan), kinds.beside(load))
+    finally:
+        kinds.close()
 
 
 def hurtful(plan: Generated) -> list[Step]:
-    """One or two steps that hurt: units with many rows in the tables that the plan reads, now and then others."""
+    """One or two steps that hurt: units with many rows in the tables that the plan reads, now and then others; and
+    units that are far apart, or all alike instead, where that hurts most."""
     draws = Draws(f"steps {plan.seed}")
     names = {table.name for table in plan.question.relation.tables}
     steps = steps_for(plan)
     size = {step.name: max((rows for table, rows in step.heavy.items() if table in names), default=0) for step in steps}
     heavy = [step for step in steps if size[step.name] == max(size.values())]
-    return [draws.choice(heavy), *([draws.choice(steps)] if draws.chance(8) else [])]
+    chosen = [draws.choice(heavy), *([draws.choice(steps)] if draws.chance(8) else [])]
+    alike = all_alike(plan)
+    return [*(alike if alike and draws.chance(75) else chosen), *from_end_to_end(plan)]
 
 
 def broken(plan: Generated, steps: Sequence[Step], load: Loader = duckdb_with) -> Iterator[Broken]:
@@ -146,3 +161,106 @@ def _narrow(domain: Domain) -> Domain:
     if not isinstance(domain, Number):
         return domain
     return domain.within(domain.lower, domain.lower + (domain.upper - domain.lower) // 4)
+
+
+# ---- units that are far apart, or all alike
+
+
+def from_end_to_end(plan: Generated) -> list[Step]:
+    """Where units are replaced, and numbers summed: one whose numbers are the lowest by one whose numbers are the
+    highest, with the same keys. No two other units are as far apart in a group that both are in."""
+    if not isinstance(plan.program.neighbours, Replace) or not _sums(plan):
+        return []
+    return _light(plan, [_step(plan, each, *_ENDS) for each in plan.question.relation.populations])
+
+
+def _sums(plan: Generated) -> bool:
+    totals = [total for step in plan.program.passes if isinstance(step, Aggregate) for total in step.totals]
+    return any(total.kind == "sum" for total in totals)
+
+
+def all_alike(plan: Generated) -> list[Step]:
+    """Where bounding is left out above joins: a unit whose rows are all alike, so that all pairs of them fall into one
+    group and have one value."""
+    if not leaves_out(plan):
+        return []
+    pairs = [_ALIKE] if isinstance(plan.program.neighbours, Replace) else [("", kind) for kind in _ALIKE]
+    return _light(plan, [_step(plan, each, *pair) for each in plan.question.relation.populations for pair in pairs])
+
+
+def is_end_to_end(step: Step) -> bool:
+    """Whether a step goes from one end of all numbers to the other."""
+    return step.before.endswith(_ENDS) and step.after.endswith(_ENDS)
+
+
+def _light(plan: Generated, steps: list[Step]) -> list[Step]:
+    return [step for step in steps if weight(plan.question.relation, step.heavy) <= _MOST_ROWS]
+
+
+def _step(plan: Generated, population: str, before: str, after: str) -> Step:
+    """The step from one kind of unit, or from none, to another kind."""
+    first, second = f"{population} {before}" if before else "base", f"{population} {after}"
+    return Step(f"{first} to {second}", population, first, second, _loads(plan.world, population, after))
+
+
+def _loads(here: World, population: str, kind: str) -> dict[str, int]:
+    """How many rows the unit has in each table: one, where each row is a unit."""
+    own = [table for table in here.tables.values() if table.protection and table.protection.population == population]
+    return {table.name: 1 if _each_row(table) else _ROWS[kind] for table in own}
+
+
+def _each_row(table: Table) -> bool:
+    return table.protection is not None and isinstance(table.protection.unit, EachRow)
+
+
+def with_kind(here: World, name: str) -> Database:
+    """The base and one unit more, of a kind: the database of a name such as `people lower` or `people alike`."""
+    population, kind = name.split()
+    base, rows = database(here, "base"), _loads(here, population, kind)
+    grown = with_unit(here, base, population, newcomer(here), rows, "mixed")
+    came = {table: _formed(here.tables[table], grown[table][len(base[table]) :], kind) for table in rows}
+    if population == "people" and kind in _ALIKE:
+        came |= _under_one_number(came)
+    return {**base, **{table: base[table] + mine for table, mine in came.items()}}
+
+
+def _under_one_number(came: Database) -> Database:
+    """All lines of a unit belong to all its orders, and to nobody else's."""
+    number = {"number": came["orders"][-1]["number"]}
+    return {table: [row | number for row in came[table]] for table in ("orders", "lines")}
+
+
+def _formed(table: Table, rows: list[RawRow], kind: str) -> list[RawRow]:
+    """The rows in one form if they are alike, else in two, so that each group gets many of them."""
+    columns = [(name, domain) for name, domain in table.columns if name != "number"]
+    forms = [{name: _value(name, domain, form, kind) for name, domain in columns} for form in _FORMS[kind]]
+    return [row | forms[place % len(forms)] for place, row in enumerate(rows)]
+
+
+def _value(name: str, domain: Domain, form: str, kind: str) -> Any:
+    """The same in all tables that have such a column, which joins may compare, and never NULL."""
+    draws = Draws(f"{form} {name}")
+    end = kind if kind in _ENDS and isinstance(domain, Number) else draws.choice(_ENDS)
+    return extreme(domain, draws, end)
+
+
+class Kinds:
+    """The engines with a unit of a kind that are open; closed together."""
+
+    def __init__(self) -> None:
+        self._engines: dict[tuple[int, str], DuckDBEngine] = {}
+
+    def beside(self, load: Loader) -> Loader:
+        """Loads these databases, and all others as `load` does."""
+        return lambda seed, name: self._with(seed, name) if name.endswith(tuple(_ROWS)) else load(seed, name)
+
+    def _with(self, seed: int, name: str) -> DuckDBEngine:
+        if (seed, name) not in self._engines:
+            self._engines[seed, name] = duckdb_of(world(seed), with_kind(world(seed), name))
+        return self._engines[seed, name]
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        for engine in self._engines.values():
+            engine.close()
+        self._engines.clear()

@@ -1,22 +1,33 @@
-"""Random questions over several joins in worlds of the generator: of units, along key paths, and with public tables."""
+"""Random questions over several joins in worlds of the generator: of units, along key paths, and with public tables.
+
+Above a join of units the plan knows how many rows a unit has at most, and leaves out what bounding would not change.
+That number is far above most limits, so in some questions such joins keep few rows, and the limits are large.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import fields, replace
+from typing import Any, Literal
 
 from dalenius.engines.conformance.draws import Draws
 from dalenius.engines.conformance.forms import rarer
-from dalenius.engines.conformance.plans import Generated, Questions, generated, random_most
+from dalenius.engines.conformance.plans import Generated, Questions, generated, nodes, random_most
 from dalenius.engines.conformance.terms import Scope
 from dalenius.engines.conformance.worlds import World, world
 from dalenius.errors import QueryRefused
 from dalenius.query.binding.binder import bind
+from dalenius.query.binding.limits import groups_limit, rows_limit
+from dalenius.query.plan.passes import Pass, Values
 from dalenius.query.plan.relations import Join, Relation
 from dalenius.query.pricing.measurements import lower
+from dalenius.query.questions import Question
 from dalenius.query.syntax.syntax import Apply, Joined, Source
+from dalenius.query.tables import Most
 
 MOST_JOINS = 4
 _TOP = 2  # the depth at which the outer question asks for its source
+_FEW = (2, 3, 5)
+_LARGE = (Most(rows=7, groups=7), Most(rows=100, groups=40), Most(rows=1000, groups=1000))
 
 
 def joined(number: int, *, worlds: int) -> Generated | None:
@@ -26,8 +37,11 @@ def joined(number: int, *, worlds: int) -> Generated | None:
     size = number // worlds % (MOST_JOINS + 1)
     draws, here = Draws(f"joins {number}"), world(number % worlds)
     query, most = rarer(_Questions(here, draws, size).outer(), number), random_most(draws)
+    kept = Draws(f"kept {number}")
+    few = kept.choice(_FEW) if kept.chance(50) else None
     try:
-        question = bind(query, here.tables, most=most)
+        question = bind(query, here.tables, most=kept.choice(_LARGE) if few else most)
+        question = _keeping(question, few) if few else question
         return Generated(number, here, query, question, lower(question))
     except QueryRefused:
         return None
@@ -41,6 +55,37 @@ def is_any(number: int, *, worlds: int) -> bool:
 def count_joins(relation: Relation) -> int:
     """How many joins a relation is made of."""
     return isinstance(relation, Join) + sum(map(count_joins, relation.children))
+
+
+def leaves_out(plan: Generated) -> bool:
+    """Whether a step of the bounding is left out because joins of units keep so few rows."""
+    return "private join" in nodes(plan) and any(map(_spared, plan.program.passes))
+
+
+def _spared(step: Pass) -> bool:
+    bound, known = step.child, step.child.child.rows_of_unit
+    if known is None:
+        return False
+    return (isinstance(step, Values) and known <= bound.rows) or (bound.groups is not None and known <= bound.groups)
+
+
+def _keeping(question: Question, most: int) -> Question:
+    """The question with joins of units that keep so many rows of each, and limits that follow from that."""
+    relation, stated = _with_joins(question.relation, most), question.most
+    rows = rows_limit(relation, stated, clause="")
+    return replace(
+        question, relation=relation, most=Most(rows=rows, groups=groups_limit(relation, stated, keys=None, clause=""))
+    )
+
+
+def _with_joins(part: Any, most: int) -> Any:
+    """A relation, or a part of one, with joins that keep so many rows."""
+    if isinstance(part, tuple):
+        return tuple(_with_joins(each, most) for each in part)
+    if not isinstance(part, Relation):
+        return part
+    made = replace(part, **{each.name: _with_joins(getattr(part, each.name), most) for each in fields(part)})
+    return replace(made, most=most) if isinstance(made, Join) else made
 
 
 class _Questions(Questions):

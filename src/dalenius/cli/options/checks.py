@@ -17,15 +17,16 @@ def add(commands: Commands) -> None:
         "folder", metavar="FOLDER|URL", nargs="?",
         help="the folder of a database, whose catalog is then used over made-up rows, or where an engine is",
     )  # fmt: skip
-    made.add_argument(
+    number = made.add_mutually_exclusive_group()
+    number.add_argument(
         "--count", "--plans", "--n", metavar="N", dest="count",
         help="how many cases: plans, draws, mutations and so on (default: enough for every change; 1e6 is understood)",
     )  # fmt: skip
+    number.add_argument("--full", action="store_true", help="as many cases as the goal of each check asks for")
     made.add_argument(
         "--expressions", metavar="N", type=int, default=2_000, help="of engine: generated expressions (default: 2000)"
     )
     made.add_argument("--seed", metavar="S", type=int, default=0, help="which cases are made up (default: 0)")
-    made.add_argument("--full", action="store_true", help="as many cases as the goal of each check asks for")
     as_json(made)
 
 

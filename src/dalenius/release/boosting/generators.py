@@ -42,9 +42,17 @@ class BaseGenerator(Protocol):
     Textbook: S10.1.
     """
 
-    people: int
-    draws: int
-    tolerance: int
+    @property
+    def people(self) -> int:
+        """How many there are, which is public."""
+
+    @property
+    def draws(self) -> int:
+        """How many questions it is given."""
+
+    @property
+    def tolerance(self) -> int:
+        """How far off an answer may be, in parts."""
 
     @property
     def neighbours(self) -> Neighbours:

@@ -31,7 +31,7 @@ from dalenius.release.strategies.trees import Hierarchical, Identity, grouped
 from dalenius.release.textbook.sealed import wide
 from dalenius.release.workloads.workload import Integers, Reals, Workload
 
-_BUCKET, _FINE = 2, 4
+BUCKET, FINE = 2, 4
 """The public handicaps of a bucket and of a piece that is kept cell by cell, in scales of the noise."""
 _PIECES = 128
 _BRANCHING = 8
@@ -89,7 +89,7 @@ class PrivatePartition:
         """The first cell of each bucket, and the number of cells as the last entry."""
         if len(histogram) != self.cells:
             raise InvalidParameter("histogram", "another", allowed=f"{self.cells} counts")
-        handicap, fine = ceil(_BUCKET * self.scale), ceil(_FINE * self.scale)
+        handicap, fine = ceil(BUCKET * self.scale), ceil(FINE * self.scale)
         costs, block = [], self.piece
         while True:
             cost = uneven(histogram, block)

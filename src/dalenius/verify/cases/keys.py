@@ -21,6 +21,8 @@ from dalenius.verify.cases.numeric import gaussian
 KEYS_OF_A_UNIT = (("a",), ("b",), ("a", "b"))
 """What one unit may have, at most two keys."""
 EVENT = Fraction(1, 100)
+MANY = 20
+"""How often a unit has a key in cases where each row of it counts."""
 
 
 def geometric_keys(**parameters: Any) -> GeometricKeySelection:
@@ -51,6 +53,10 @@ def limited(**parameters: Any) -> LimitedTopK:
     return LimitedTopK.calibrated(k=2, delta=EVENT, reach=2, **parameters)
 
 
+def first(**parameters: Any) -> LimitedTopK:
+    return LimitedTopK.calibrated(k=1, delta=EVENT, reach=2, **parameters)
+
+
 def key_cases() -> Iterator[Case]:
     for relation in (ADD, REPLACE):
         values, pairs = neighbouring(key_laws.key_counts, relation, KEYS_OF_A_UNIT, most=3)
@@ -68,3 +74,7 @@ def key_cases() -> Iterator[Case]:
         values, pairs = neighbouring(key_laws.key_counts, relation, units, most=3)
         anywhere = Sensitivity(linf=1, monotone=relation == ADD)
         yield Case("limited top two", relation, anywhere, limited, values, pairs, key_laws.listed_law, **marks)
+        many = (("a",) * MANY, ("b",) * MANY, ("a",) * 7)
+        values, pairs = neighbouring(key_laws.key_counts, relation, many, most=3)
+        often = Sensitivity(linf=MANY, monotone=relation == ADD)
+        yield Case("limited top one of many rows", relation, often, first, values, pairs, key_laws.listed_law, **marks)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any
 
+from dalenius.mechanisms.rank_grid import ValueCounts
 from dalenius.mechanisms.robust.grouped import GroupedStatistic
 from dalenius.mechanisms.robust.order_statistics import SmoothEqualPairs, SmoothQuantile, SmoothTrimmedMean
 from dalenius.mechanisms.robust.propose_test_release import Proposed, ProposedQuantile, ProposeTestRelease
@@ -23,6 +24,8 @@ from dalenius.verify.cases.grid_laws import value_counts
 from dalenius.verify.cases.keys import EVENT
 
 _FEW, _SOME = (0, 1, 4), (0, 1)
+MANY = 20
+"""The values of a unit in cases where it has many."""
 
 
 def tested(kind: type, **settings: Any) -> Calibrated:
@@ -71,6 +74,7 @@ def robust_cases() -> Iterator[Case]:
         event = {"event": True, "targeted": False, "pure": False}
         yield Case("modes of groups", relation, change, modes_of_two_groups, values, pairs, law, tight=False, **event)
         yield Case("medians of groups", relation, change, medians_of_two_groups, values, pairs, law, tight=False)
+    yield from _cases_of_many_rows()
 
 
 def _smooth_cases(relation: Neighbours) -> Iterator[Case]:
@@ -88,6 +92,34 @@ def _smooth_cases(relation: Neighbours) -> Iterator[Case]:
     else:
         equal, of_pairs = smooth(SmoothEqualPairs, SmoothCauchy), robust_laws.pairs_law
         yield Case("equal pairs", relation, change, equal, values, pairs, of_pairs, tight=False, complete=False)
+
+
+def _cases_of_many_rows() -> Iterator[Case]:
+    """Units with up to `MANY` values, which only adding and removing knows."""
+    event = {"tight": False, "event": True, "targeted": False, "pure": False}
+    grid = {"lower": 0, "upper": 2 * MANY, "rows": MANY}
+    spread = ((0,) * 5 * MANY, (0,) * 5 * MANY + (MANY,) * (MANY - 1) + (2 * MANY,) * 5 * MANY)
+    pairs: Pairs = tuple(
+        (rows, robust_laws.in_order((*rows, *unit))) for rows in spread for unit in ((0,) * MANY, (2 * MANY,) * MANY)
+    )
+    values = tuple(dict.fromkeys(chain.from_iterable(pairs)))
+    law: LawOf = robust_laws.quantile_law
+    median = smooth(SmoothQuantile, SmoothCauchy, **grid)
+    yield Case("robust median of many rows", ADD, MANY, median, values, pairs, law, tight=False)
+    proposed = tested(ProposedQuantile, **grid, bound=1)
+    law = robust_laws.proposed_quantile_law
+    yield Case("proposed median of many rows", ADD, MANY, proposed, values, pairs, law, **event)
+    units = ((0,) * MANY, (1,) * MANY, (0,), (1,))
+    values, pairs = neighbouring(_value_counts, ADD, units, also=[units[:1] * size for size in range(3, 9)])
+    for name, calibrated in {
+        "stable mode of many rows": tested(StableMode, rows=MANY),
+        "stable median of many rows": tested(StableQuantile, lower=0, upper=1, rows=MANY),
+    }.items():
+        yield Case(name, ADD, MANY, calibrated, values, pairs, robust_laws.stable_law, **event)
+
+
+def _value_counts(units: Iterable[robust_laws.Rows]) -> ValueCounts:
+    return value_counts(chain.from_iterable(units))
 
 
 def _tested_cases(relation: Neighbours) -> Iterator[Case]:
