@@ -1,8 +1,8 @@
 """What a server says about two tables that differ in one person: all routes are asked the same, and compared.
 
-Whatever is no answer must be equal to the byte. An answer is noisy; its status, headers, shape, length class, charge
-and, where its keys are public, number of rows must be equal. The noise is the same for both tables, so that a run of
-these comparisons gives the same result every time.
+Whatever is no answer must be equal to the byte. An answer is noisy; its status, headers, length class, charge, all
+that it says outside of its noisy values and, where its keys are public, number of rows must be equal. The noise is the
+same for both tables, so that a run of these comparisons gives the same result every time.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from random import Random
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ import httpx
 import pyarrow as pa
 
 from dalenius.accounting.budget import Budget
+from dalenius.curator.answers.values import read
 from dalenius.curator.databases import Database, create
 from dalenius.randomness.entropy import Entropy
 from dalenius.server.routes import ARROW, ROUTES
@@ -26,7 +28,7 @@ from http_server import Server
 from poisons import CANARIES, COLUMNS, MOST
 
 Mode = Literal["exact", "shape", "keys unknown"]
-"""How much of a reply must be equal: all bytes, the shape and size, or the shape without the number of rows."""
+"""How much of a reply must be equal: all bytes, all but noisy values, or all but these and their number."""
 
 QUESTIONS: tuple[str, ...] = (
     "SELECT COUNT(*) AS n FROM visits",
@@ -252,7 +254,7 @@ def _differing(one: Heard, other: Heard) -> Iterator[str]:
     if one.mode == "exact" and _untimed(one.body) != _untimed(other.body):
         yield "body"
     if one.mode != "exact" and _shape_of(one) != _shape_of(other):
-        yield "shape"
+        yield "what is said"
     if one.mode != "keys unknown" and len(one.body) != len(other.body) and _notes(one) == _notes(other):
         yield f"length class {len(one.body)} and {len(other.body)}"
 
@@ -283,22 +285,58 @@ def _untimed(body: bytes) -> bytes:
 def _shape_of(heard: Heard) -> Any:
     if heard.headers["content-type"] == ARROW:
         table = pa.ipc.open_stream(heard.body).read_all()
-        return table.schema, len(table)
+        return table.schema.serialize().to_pybytes(), len(table)
     if not heard.headers["content-type"].startswith("application/json"):
         return re.sub(rb"[\d.e+-]+(?=\n|$)", b"a number", heard.body.rstrip())
     return shape(heard.facts, rows=heard.mode != "keys unknown")
 
 
 def shape(value: Any, *, rows: bool = True) -> Any:
-    """Names, types and lengths of a JSON value. Which values are missing, and the remarks on that, are noise."""
+    """All that a JSON value says, but for noisy values and their errors, remarks on these, and names and moments that
+    each reply has of its own."""
     if isinstance(value, Mapping) and {"kind", "values"} <= value.keys():
-        return {name: _column(name, each, rows=rows) for name, each in value.items()}
+        public = rows and value.get("key", False)
+        return value if public else {name: _column(name, each, rows=rows) for name, each in value.items()}
     if isinstance(value, Mapping):
-        return {name: shape(each, rows=rows) for name, each in value.items() if name != "notes"}
-    if isinstance(value, list):
-        parts = {json.dumps(shape(each, rows=rows), sort_keys=True, default=str) for each in value if each is not None}
-        return ["list", len(value), sorted(parts)] if rows else "list"
-    return type(value).__name__
+        facts = {**value, "notes": _unexplained(value)} if {"columns", "notes"} <= value.keys() else value
+        return {name: _fact(name, each, rows=rows) for name, each in facts.items()}
+    return [shape(each, rows=rows) for each in value] if isinstance(value, list) else value
+
+
+_OWN = re.compile(r"[0-9a-f]{32}|[0-9a-f]{64}|dal_[\w-]{43}")
+_OWN_NAMES = ("receipt", "id", "job", "ledger", "sha256", "token")
+_TIMES = ("at", "expires")
+
+
+def _fact(name: str, value: Any, *, rows: bool) -> Any:
+    """A part by its name: names that are drawn and moments are only said to be there."""
+    if isinstance(value, str) and name in _OWN_NAMES and _OWN.fullmatch(value):
+        return f"{len(value)} characters"
+    if isinstance(value, str) and name in _TIMES and _MOMENT.fullmatch(value.encode()):
+        return "a moment"
+    return shape(value, rows=rows)
+
+
+def _unexplained(answer: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The notes of an answer that do not follow from the noisy values that it shows, and those that should stand there
+    and do not."""
+    notes, follow = answer["notes"], [note for column in answer["columns"] for note in _lost(column)]
+    return [note for note in notes if note not in follow], [note for note in follow if note not in notes]
+
+
+def _lost(column: Mapping[str, Any]) -> Iterator[str]:
+    """What is remarked about a column whose bars are larger than its values."""
+    both = [(read(value), read(error)) for value, error in zip(column["values"], column["errors"] or [], strict=False)]
+    known = [(value, error) for value, error in both if _is_number(value) and _is_number(error)]
+    if lost := sum(abs(value) < error for value, error in known):
+        yield (
+            f"{column['name']}: in {lost} of {len(known)} groups the bar is larger than the value. "
+            "Offer more, or ask for larger groups."
+        )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | Decimal)
 
 
 def _column(name: str, part: Any, *, rows: bool) -> Any:

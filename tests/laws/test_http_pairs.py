@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import pytest
 
+from dalenius.curator.asking.asking import Asked
 from dalenius.engines.duckdb.names import rows_table
 from dalenius.errors import QueryRefused
 from dalenius.query.tables import Most
 from dalenius.server import app as server_app
 from dalenius.server import asks, logs
 from dalenius.server.routes import ROUTES
-from http_pairs import QUESTIONS, Heard, answers, canaries_in, database_of, differences, everything, shown_canaries
+from http_pairs import (
+    QUESTIONS,
+    Heard,
+    answers,
+    canaries_in,
+    database_of,
+    differences,
+    everything,
+    shape,
+    shown_canaries,
+)
 from http_pairs import with_same_noise as same_noise
 from http_server import Server
 from poisons import CANARY, POISONS, poisoned, rows_of, table_of
@@ -111,7 +122,8 @@ def leaks(name: str = "an ordinary person") -> list[str]:
 
 def rows_in(desk: Any) -> int:
     """An exact count, taken behind the curator's back."""
-    curator = getattr(desk, "_database", desk)._curator  # a desk has a database, a session is one
+    asked = getattr(desk, "_database", desk)  # a desk has a database, a session is one
+    curator = getattr(asked, "_curator", asked)
     with curator.engine.imported._file.reading() as connection:
         return int(
             connection.execute(f"SELECT COUNT(*) FROM {rows_table(curator.catalog.table('visits'))}").fetchone()[0]
@@ -177,6 +189,34 @@ def test_a_length_that_follows_the_rows_is_found(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(asks.Desk, "_run", run)
     assert any("length class" in each for each in leaks("very many rows"))
+
+
+@pytest.mark.parametrize("where", ["notes", "derivation"])
+def test_an_exact_count_in_the_texts_of_an_answer_is_found(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Asked.buy
+
+    def buy(self: Asked, price: Any, finished: Any, **terms: Any) -> Any:
+        said = f"{rows_in(self._asker.curator)} rows"
+
+        def telling(released: Any) -> Any:
+            answer = finished(released)
+            more = (*answer.notes, said) if where == "notes" else f"{answer.derivation}\n{said}"
+            return replace(answer, **{where: more})
+
+        return honest(self, price, telling, **terms)
+
+    monkeypatch.setattr(Asked, "buy", buy)
+    assert "run analyst question 0: what is said" in leaks()
+
+
+def test_a_remark_on_noisy_values_is_no_difference_and_one_that_does_not_follow_from_them_is() -> None:
+    def said(value: int, lost: int) -> Any:
+        notes = [f"n: in {lost} of 1 groups the bar is larger than the value. Offer more, or ask for larger groups."]
+        column = {"name": "n", "kind": {}, "values": [value], "errors": [5]}
+        return shape({"columns": [column], "notes": notes if lost else []})
+
+    assert said(3, 1) == said(7, 0)
+    assert said(7, 1) != said(7, 0) != said(3, 0)
 
 
 def test_a_header_that_follows_the_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from dalenius.accounting.amounts import Amount, price
 from dalenius.accounting.composition import repeated
 from dalenius.audit.replay.likeness import first_difference
 from dalenius.audit.replay.recording import NotedEntropy
-from dalenius.audit.replay.replaying import Finding, Replayed, replay
+from dalenius.audit.replay.replaying import Finding, Replayed, others_charged, replay
 from dalenius.mechanisms import laplace
 from dalenius.mechanisms.door import Mechanism, measure
 from dalenius.mechanisms.exponential import ExponentialMechanism
@@ -319,6 +319,13 @@ def test_calls_that_cost_what_was_charged_pass(charged: Any) -> None:
     assert of(lambda rows: [released(LAPLACE, len(rows)) for _ in range(2)], charged=charged).passed
 
 
+@pytest.mark.parametrize("charged", [["people"], ["people", "people"], ["people", "pets"], ["people", "pets", "staff"]])
+def test_others_charged_than_those_who_are_asked_about_are_found(charged: list[str]) -> None:
+    (finding,) = others_charged(charged, ["staff", "people"])
+    assert finding.kind == "charge"
+    assert not list(others_charged(["people", "staff"], ["staff", "people"]))
+
+
 def test_gaussian_noise_is_not_covered_by_a_pure_charge() -> None:
     gaussian = DiscreteGaussian.calibrated(sensitivity=1, rho=1, neighbours=PEOPLE)
     assert kinds(of(lambda rows: released(gaussian, len(rows)), charged=PureDP(100))) == ["charge"]
@@ -398,6 +405,14 @@ def test_names_are_compared_by_their_counts() -> None:
 def test_results_differ_where_a_part_does_or_its_kind(first: Any, second: Any) -> None:
     assert first_difference(first, second) is not None
     assert first_difference({"x": [first]}, {"x": [second]}) is not None
+
+
+def test_of_long_texts_that_part_is_told_in_which_they_differ() -> None:
+    told = first_difference("x" * 500 + " 7 rows", "x" * 500 + " 8 rows")
+    assert told is not None
+    assert len(told) < 120
+    assert "7 rows' or ... " in told
+    assert told.endswith("8 rows'")
 
 
 class Named:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
@@ -17,13 +17,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from dalenius.accounting.amounts import Amount
 from dalenius.accounting.budget import Budget
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.curator.answers.encoding import encoded
 from dalenius.curator.asking.prices import Offer
 from dalenius.curator.databases import Database, create
 from dalenius.curator.databases import open as opened
-from dalenius.curator.ledger.accounts import Charge, Receipt
+from dalenius.curator.ledger.accounts import Account
 from dalenius.engines.duckdb.connection import File
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.several import Engines
@@ -34,6 +35,7 @@ from dalenius.query.types import Category, Int
 _COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age >= {age}"
 _CELL = "a cell of somebody"
 _BUDGET, _PRICE = Budget(epsilon=1, delta="1e-6"), Fraction(1, 100)
+_COLUMNS = {"age": Int(0, 120), "city": Category("Oslo", "Bergen")}
 _CLIENTS = 8
 _ABUSE: tuple[Any, ...] = (
     "nan", "inf", "-inf", "-1", "0", "1e999", "-0.0", "0x1", "1/0", "", "½", "١", True, None, [], 10**400,
@@ -85,10 +87,7 @@ def _database(folder: Path) -> Iterator[Database]:
         db.add_population("patients", budget=_BUDGET)
         people = list(range(60))
         rows = pa.table({"id": people, "age": [each % 90 for each in people], "city": ["Oslo"] * len(people)})
-        db.add_table(
-            "visits", rows, population="patients", unit="id", most=Most(rows=1, groups=1),
-            columns={"age": Int(0, 120), "city": Category("Oslo", "Bergen")},
-        )  # fmt: skip
+        db.add_table("visits", rows, population="patients", unit="id", most=Most(rows=1, groups=1), columns=_COLUMNS)
         yield db
     finally:
         db.close()
@@ -144,30 +143,58 @@ def _race(folder: Path, count: int) -> tuple[int, list[str]]:
 
 
 def _to_the_unit(folder: Path, count: int) -> tuple[int, list[str]]:
-    """The receipt, and what the account has less afterwards, are the price: neither less nor more."""
+    """The receipt, and what each account has less afterwards, are the price: neither less nor more, for everybody whose
+    rows are asked about and for nobody else."""
     broken = list[str]()
     offers: list[dict[str, Any]] = [{"epsilon": _PRICE}, {"epsilon": _PRICE / 7}, {"share": Fraction(1, 300)}]
     with _database(folder) as db:
-        ledger = db._curator.ledger
-        for text in (_COUNT.format(age=30), "SELECT city, AVG(age) AS a, COUNT(*) AS n FROM visits GROUP BY city"):
+        _add_doctors(db)
+        for text, names in _ASKED_ABOUT.items():
             for offer in offers:
-                question = db.sql(text)
-                price = question._priced(Offer(**offer), None).charge["patients"]
-                receipts = {receipt.id: receipt for receipt in ledger.history()}
-                before = {charge.account: ledger.spent(charge.account) for charge in _charges(receipts.values())}
-                paid = question.run(**offer).receipt
-                new = [receipt for receipt in ledger.history() if receipt.id not in receipts]
-                taken = [charge.amount for charge in _charges(new)]
-                if [receipt.id for receipt in new] != [paid] or taken != [price]:
-                    broken.append(f"a price of {price} was charged as {', '.join(map(str, taken)) or 'nothing'}")
-                for charge in _charges(new):
-                    if before and ledger.spent(charge.account) != before[charge.account] + charge.amount:
-                        broken.append(f"a charge of {charge.amount} is not what the account has less")
-    return 2 * len(offers), broken
+                broken += _charged_to(db, text, names, offer)
+    return len(_ASKED_ABOUT) * len(offers), broken
 
 
-def _charges(receipts: Iterable[Receipt]) -> list[Charge]:
-    return [charge for receipt in receipts for charge in receipt.charges]
+_ASKED_ABOUT = {
+    _COUNT.format(age=30): ["patients"],
+    "SELECT city, AVG(age) AS a, COUNT(*) AS n FROM visits GROUP BY city": ["patients"],
+    "SELECT COUNT(*) AS n FROM (SELECT age FROM visits UNION ALL SELECT age FROM shifts) AS b": ["doctors", "patients"],
+    "SELECT city, AVG(age) AS a "
+    "FROM (SELECT age, city FROM visits UNION ALL SELECT age, city FROM shifts) AS b GROUP BY city": [
+        "doctors",
+        "patients",
+    ],
+}
+"""Questions, and the populations whose rows they read."""
+
+
+def _add_doctors(db: Database) -> None:
+    """A second population, with another budget."""
+    db.add_population("doctors", budget=Budget(epsilon=2, delta="1e-7"))
+    rows = pa.table({"id": list(range(20)), "age": list(range(30, 50)), "city": ["Bergen"] * 20})
+    db.add_table("shifts", rows, population="doctors", unit="id", most=Most(rows=1, groups=1), columns=_COLUMNS)
+
+
+def _charged_to(db: Database, text: str, names: Sequence[str], offer: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the charge of a question about these populations."""
+    ledger, question, known = db._curator.ledger, db.sql(text), len(db.history())
+    price = {Account((name,)): amount for name, amount in question._priced(Offer(**offer), None).charge.items()}
+    before = {name: ledger.spent(Account((name,))) for name in ("doctors", "patients")}
+    paid = question.run(**offer).receipt
+    new = ledger.history()[known:]
+    taken = [(charge.account, charge.amount) for receipt in new for charge in receipt.charges]
+    if [receipt.id for receipt in new] != [paid] or len(taken) != len(price) or dict(taken) != price:
+        yield f"a price of {_amounts(price.items())} was charged as {_amounts(taken)}"
+    if sorted(account.population for account, _ in taken) != names:
+        yield f"a question about {' and '.join(names)} was charged as {_amounts(taken)}"
+    for name, spent in before.items():
+        due = price.get(Account((name,)))
+        if ledger.spent(Account((name,))) != (spent if due is None else spent + due):
+            yield f"a charge of {due or 'nothing'} is not what {name} have less"
+
+
+def _amounts(charges: Iterable[tuple[Account, Amount]]) -> str:
+    return ", ".join(f"{amount} to {account}" for account, amount in charges) or "nothing"
 
 
 def _charged_first(folder: Path, count: int) -> tuple[int, list[str]]:

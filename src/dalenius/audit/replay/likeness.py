@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, MappingView, Sequence, Set
 from dataclasses import is_dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import takewhile
 from numbers import Number
 from pathlib import PurePath
 from types import BuiltinMethodType, FunctionType, MethodType
@@ -143,7 +144,7 @@ def _plainly_alike(first: Any, second: Any) -> bool:
 def _values(first: Any, second: Any, place: str) -> Iterator[str]:
     """Whether two values say that they are the same, and are written in the same way: 1.00 equals 1.0."""
     if not _said_equal(first, second) or written(first) != written(second):
-        yield f"{place}: {_short(first)} or {_short(second)}"
+        yield f"{place}: {_apart(first, second)}"
 
 
 def _said_equal(first: Any, second: Any) -> bool | None:
@@ -182,6 +183,14 @@ def _cannot(thing: Any, place: str) -> str:
     return f"{place}: a {type(thing).__name__} cannot be compared with another"
 
 
-def _short(value: Any) -> str:
-    text = repr(value).replace("\n", " ")
-    return text if len(text) <= 60 else f"{text[:60]} ..."
+def _apart(first: Any, second: Any) -> str:
+    """Two values as they are written; of long ones the part in which they begin to differ."""
+    texts = [repr(value).replace("\n", " ") for value in (first, second)]
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
+    start = max(0, alike - 20)
+    return " or ".join(text if len(text) <= 60 else _part(text, start) for text in texts)
+
+
+def _part(text: str, start: int) -> str:
+    end = start + 60
+    return f"{'... ' if start else ''}{text[start:end]}{' ...' if end < len(text) else ''}"

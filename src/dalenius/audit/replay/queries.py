@@ -6,13 +6,20 @@ The data is made up and no ledger is touched; what a ledger would take is what t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any, cast
 
 from dalenius.accounting.amounts import Amount
 from dalenius.audit.replay.loading import Quick
-from dalenius.audit.replay.replaying import Replayed, replay
-from dalenius.curator.door import allowance, measured
+from dalenius.audit.replay.replaying import Replayed, others_charged, replay
+from dalenius.curator.answers.answers import Answer
+from dalenius.curator.answers.encoding import encoded
+from dalenius.curator.asking.asking import Asked
+from dalenius.curator.asking.prices import Offer
+from dalenius.curator.curator import Asker
+from dalenius.curator.door import Payable, allowance, measured
 from dalenius.engines.conformance.draws import Draws
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.engine import Engine
@@ -20,7 +27,6 @@ from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.query.cells import Cells
-from dalenius.query.estimates.postprocess import Shaped
 from dalenius.query.plan.passes import Pass
 from dalenius.query.pricing.pricing import Priced, priced
 from dalenius.query.pricing.releasing import Released
@@ -35,12 +41,13 @@ def replayed(question: Priced, first: Engine, second: Engine, *, quick: bool = F
     """Replay a question between two engines that hold neighbouring databases; each pass runs once on either.
 
     A `quick` replay goes one way, fetches results in a quicker way, and leaves out the answer, which is made of what
-    was released alone.
+    was released alone. Everybody whose rows the question reads must be charged, and nobody else.
     """
     engines = [Quick(engine) if quick and isinstance(engine, DuckDBEngine) else engine for engine in (first, second)]
     sides = (cast(Engine, _Remembering(engine)) for engine in engines)
-    run = releasing(question) if quick else answering(question)
-    return replay(run, *sides, charged=list(question.charge.values()), both_ways=not quick)
+    run, charge = releasing(question) if quick else answering(question), question.charge
+    found = replay(run, *sides, charged=list(charge.values()), both_ways=not quick)
+    return replace(found, findings=(*others_charged(charge, neighbours_of(question.question)), *found.findings))
 
 
 def releasing(question: Priced) -> Callable[[Engine], Released]:
@@ -55,15 +62,34 @@ def releasing(question: Priced) -> Callable[[Engine], Released]:
     return run
 
 
-def answering(question: Priced) -> Callable[[Engine], tuple[Released, Shaped]]:
-    """What a question releases from an engine, and the answer that is made of it."""
-    release = releasing(question)
+def answering(question: Priced) -> Callable[[Engine], tuple[Released, Answer, str]]:
+    """What a question releases from an engine, the answer that is made of it with all its texts, and what is stored."""
 
-    def run(engine: Engine) -> tuple[Released, Shaped]:
-        released = release(engine)
-        return released, question.answer(released)
+    def run(engine: Engine) -> tuple[Released, Answer, str]:
+        unsold = _Unsold(question, engine)
+        answer = unsold.run()
+        return unsold.released, answer, encoded(answer)
 
     return run
+
+
+class _Unsold(Asked):
+    """A question that is answered as a paid one is, down to notes and derivation, with no ledger and no catalog."""
+
+    released: Released
+
+    def __init__(self, price: Priced, engine: Engine) -> None:
+        alone = SimpleNamespace(blocks=lambda question: {}, curator=SimpleNamespace(engine=engine))
+        super().__init__(price.question, cast(Asker, alone))
+        self._price, self._engine = price, engine
+
+    def _priced(self, offer: Offer, weights: object) -> Priced:
+        return self._price
+
+    def buy(self, price: Payable, finished: Callable[[Any], Answer], **terms: Any) -> Answer:
+        """Release and finish; nothing is charged."""
+        self.released = releasing(self._price)(self._engine)
+        return finished(self.released)
 
 
 def neighbours_of(question: Question) -> Mapping[str, Neighbours]:
@@ -108,7 +134,7 @@ class _Remembering:
     """An engine that runs each pass once and hands the same sealed result out again."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._results = engine, dict[int, Exact[Cells]]()
+        self._engine, self._results, self.spelled = engine, dict[int, Exact[Cells]](), engine.spelled
 
     def run(self, step: Pass, **how: Any) -> Exact[Cells]:
         if id(step) not in self._results:  # the question keeps its passes; hashing them would take longer than some run

@@ -40,7 +40,7 @@ class Finding:
     leak         what was handed out differs although all outputs of mechanisms were the same
     error        an error comes, or says something, on one side only
     noise        two calls drew the same random bits, or one drew none although there was something to release
-    charge       the calls cost more than was charged
+    charge       the calls cost more than was charged, or others were charged than those who are asked about
     """
 
     kind: Kind
@@ -201,6 +201,14 @@ def _undercharged(calls: Sequence[Call], charged: Charged) -> Iterator[Finding]:
         cost = price(total, order=amount.order)
         if not cost <= amount:
             yield Finding("charge", f"the calls cost {cost}, charged was {amount}", declared=amount, moved=cost)
+
+
+def others_charged(charged: Iterable[str], asked: Iterable[str]) -> Iterator[Finding]:
+    """A finding where the populations that were charged are not those that are asked about."""
+    paid, due = sorted(charged), sorted(asked)
+    if paid != due:
+        said = f"the rows are of {', '.join(due) or 'nobody'}, charged was {', '.join(paid) or 'nobody'}"
+        yield Finding("charge", said, declared=paid, moved=due)
 
 
 def _covers(charged: Loss, total: Loss) -> bool:
