@@ -17,7 +17,7 @@ import numpy as np
 
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.amounts import price
-from dalenius.accounting.conversion import renyi_to_epsilon
+from dalenius.accounting.conversion import epsilon_to_renyi, renyi_to_epsilon
 from dalenius.learn.linear import batches, objective
 from dalenius.learn.linear.bends import Bend
 from dalenius.learn.linear.minimum import RowCounts
@@ -236,9 +236,8 @@ def _of_rows() -> Iterable[BlackBox]:
 
     @cache
     def batched(epsilon: Fraction) -> batches.BatchGradient:
-        return batches.calibrated(
-            rows, 1, Slope(steepest=0.5), batches.rate_of(SHARE), price=ORDER * epsilon**2 / 4, order=ORDER
-        )
+        dear = epsilon_to_renyi(epsilon=epsilon, alpha=ORDER, delta=EVENT)
+        return batches.calibrated(rows, 1, Slope(steepest=0.5), batches.rate_of(SHARE), price=dear, order=ORDER)
 
     def descended(epsilon: Fraction) -> Trial:
         """The claim is what the ledger's order says of it."""
