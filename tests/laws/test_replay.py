@@ -343,6 +343,21 @@ def test_a_quick_engine_fetches_what_the_engine_does_and_fails_as_it_does() -> N
     engine.close()
 
 
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_whole_replay_has_one_side_in_the_engines_own_way(monkeypatch: pytest.MonkeyPatch, quick: bool) -> None:
+    def stopped(*facts: Any) -> Any:
+        raise WorkStopped
+
+    monkeypatch.setattr(Quick, "fetched", stopped)
+    plan = next(sharing.numbered(3))
+    engine, question = duckdb_of(plan.world, database(plan.world, "light")), queries.some_price(plan.question, 3)
+    assert question is not None
+    found = queries.replayed(question, engine, engine, quick=quick)
+    assert [finding.kind for finding in found.findings] == ([] if quick else ["error"])
+    assert (found.error is None) is not quick
+    engine.close()
+
+
 def test_databases_hold_the_tables_of_the_populations_that_were_asked_for() -> None:
     load, plans = Databases(), sharing.numbered(3)
     plan = next(plan for plan in plans if plan.question.relation.populations == ("people",))

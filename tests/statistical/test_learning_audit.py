@@ -18,6 +18,8 @@ TRAININGS, MANY = 1_000, 10_000
 FITS, MANY_FITS = 100, 1_000
 FAR_MORE = 2_000
 """An epsilon that leaves next to no noise."""
+TWIN_FITS = 200
+"""Of 100 fits, one audit in 30 chose an event that proved too little; of 200, every bound is far above the claim."""
 PAID = [form for form in FORMS if not form.free]
 QUICK = ("MeanEstimator", "BernoulliNB", "GradientBoostingClassifier")
 
@@ -64,7 +66,7 @@ def test_no_fit_of_many_shows_more_of_a_canary_than_was_claimed(form: Form) -> N
 
 @pytest.mark.parametrize("form", [form for form in first_of_each() if form.estimator in QUICK], ids=str)
 def test_a_fit_that_costs_more_than_it_claims_shows_its_canary(form: Form) -> None:
-    found = of_form(form, FITS, paid=FAR_MORE)
+    found = of_form(form, TWIN_FITS, paid=FAR_MORE)
     assert found.refuted, found
 
 
