@@ -12,7 +12,7 @@ from dalenius.engines.conformance.checking import check, quick_check
 from opened_engines import DIALECTS, ENGINES, engine
 
 ROWS = 5_000
-EXPRESSIONS = {"duckdb": 2_000, "postgres": 2_000, "spark": 300}
+EXPRESSIONS = {"duckdb": 2_000, "postgres": 1_000, "spark": 100}
 MANY, PARTS = 20_000, 4
 
 

@@ -191,13 +191,13 @@ def test_what_is_planted_on_the_way_is_found(
 def test_an_addition_for_a_replacement_is_found_where_units_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     at_the_first(monkeypatch)
     an_addition_for_a_replacement(monkeypatch)
-    assert "sensitivity" in kinds(few(4, 60)) | kinds(few(8, 60))
+    assert "sensitivity" in kinds(few(9, 60))
 
 
 def test_a_finding_is_small_and_shows_again_from_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     counts_that_are_not_cut(monkeypatch)
     monkeypatch.setattr(replaying, "MOST", 1)
-    monkeypatch.setattr(replaying, "shrunk", partial(shrunk, tries=25))
+    monkeypatch.setattr(replaying, "shrunk", partial(shrunk, tries=12))
     (said,) = few(count=60).findings
     seed = re.search(r"dalenius check replay --plans 1 --seed (\d+)", said)
     small = re.search(r"in both (\d+) rows.*; before (\d+) rows.*; after (\d+) rows", said)

@@ -58,6 +58,7 @@ def counted(table: Table) -> Aggregate:
 # ---- ANSI mode
 
 
+@pytest.mark.deep
 def test_ansi_mode_changes_nothing(engine: SparkEngine) -> None:
     engine.session.conf.set("spark.sql.ansi.enabled", "true")
     assert quick_check(engine) is None

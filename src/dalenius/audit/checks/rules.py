@@ -70,11 +70,17 @@ class Rule:
 
     def broken(self, path: str, tree: ast.AST) -> list[Breach]:
         """What a file breaks; `path` is its place in the package."""
-        return [] if self.excuse(path) else list(self.breaches(path, tree))
+        return [] if self.excuse(path) else list(_seen(self.breaches, path, tree))
 
     def excuse(self, path: str) -> str | None:
         """The entry that excuses a file: its own, or that of a folder it lies in."""
         return next((entry for entry in self.excused if path == entry or path.startswith(f"{entry}/")), None)
+
+
+@lru_cache(maxsize=100_000)
+def _seen(look: Callable[[str, ast.AST], Iterator[Breach]], path: str, tree: ast.AST) -> tuple[Breach, ...]:
+    """What a look finds, once for each file: with a planted line all others stay as they are."""
+    return tuple(look(path, tree))
 
 
 # ---- what each rule looks for

@@ -1,4 +1,4 @@
-"""Random plans shared out over worlds, and over two processes where there are many.
+"""Random plans shared out over worlds, and over several processes where there are many.
 
 A plan's number names it for good: its world is the number modulo `WORLDS`. The plans of a world are tried together, so
 that its databases are loaded once.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,7 +26,12 @@ EACH = 400
 """Plans over one world at most."""
 ALONE = 400
 """Up to so many plans are tried in this process."""
-_LEAST, _PROCESSES, _PAUSE = 50, 2, 0.5
+_LEAST, _PAUSE = 50, 0.5
+_PARTS = 4
+"""Of what is left, each share is so large a part on every machine: the same plans belong to the same number."""
+_PROCESSES = min(8, max(2, os.cpu_count() or 1))
+_RARELY = 50_000
+"""New objects between two looks for those that nobody needs any more: there are few, and looking takes time."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ def shares(number: int, seed: int) -> list[Share]:
     """
     found, left = list[Share](), number
     while left:
-        size = min(EACH, left, max(_LEAST, left // (2 * _PROCESSES)))
+        size = min(EACH, left, max(_LEAST, left // _PARTS))
         found.append(Share(seed + len(found), size))
         left -= size
     return found
@@ -137,6 +143,7 @@ def _begun(done: Any, enough: Any) -> None:
     global _done, _enough
     _done, _enough = done, enough
     gc.freeze()  # what was imported stays: nobody needs to look through it again and again
+    gc.set_threshold(_RARELY)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this process is told, and says when it is enough
 
 
