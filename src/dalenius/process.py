@@ -1,4 +1,5 @@
-"""Which process this is: told apart after every fork, even if a process number is used again."""
+"""Which process this is: told apart after every fork, even if a process number is used again; and how many there are
+places for."""
 
 from __future__ import annotations
 
@@ -12,3 +13,8 @@ if hasattr(os, "register_at_fork"):
 def identity() -> tuple[int, int]:
     """The process number, for forks past Python's hooks, and how many forks led here, for numbers used again."""
     return os.getpid(), len(_forks)
+
+
+def cores() -> int:
+    """How many processes this machine runs at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

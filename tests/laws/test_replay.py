@@ -244,7 +244,7 @@ def test_an_engine_that_means_something_else_is_found(monkeypatch: pytest.Monkey
     assert "dalenius check semantics --count 300 --seed 0" in outcome.findings[0]
 
 
-# ---- an owner's catalog, and two processes
+# ---- an owner's catalog, and several processes
 
 
 @pytest.fixture
@@ -292,7 +292,7 @@ def test_a_catalog_without_anybody_is_refused(tmp_path: Path) -> None:
         replaying.check(Asked(folder=tmp_path / "clinic"))
 
 
-def test_many_questions_are_shared_by_two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_questions_are_shared_by_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = few(count=6)
     monkeypatch.setattr(sharing, "ALONE", 0)
     monkeypatch.setattr(sharing, "_LEAST", 3)
@@ -301,6 +301,11 @@ def test_many_questions_are_shared_by_two_processes(monkeypatch: pytest.MonkeyPa
     assert outcome.passed
     assert outcome.figures[0].tried == alone.figures[0].tried == 6
     assert ticks[-1] == 100
+
+
+def test_a_number_of_plans_names_the_same_ones_on_every_machine() -> None:
+    sizes = [share.most for share in sharing.shares(2_000, seed=0)]
+    assert sizes == [400, 400, 300, 225, 168, 126, 95, 71, 53, 50, 50, 50, 12]
 
 
 @pytest.mark.parametrize("number", [1, 49, 50, 401, 2_000, 50_000])
@@ -319,7 +324,7 @@ def endless(first: int, most: int) -> Iterator[sharing.Part]:
         yield sharing.Part({"plans": 1})
 
 
-def test_an_interrupt_ends_the_two_processes_in_the_middle_of_their_plans() -> None:
+def test_an_interrupt_ends_the_processes_in_the_middle_of_their_plans() -> None:
     parts = sharing.shared(endless, Asked(count=sharing.ALONE + 1, tick=interrupted), usual=1)
     with pytest.raises(KeyboardInterrupt):
         next(parts)  # without an end for those at work it would wait for them for ever

@@ -162,7 +162,7 @@ BUGS = (
     Planted("rows longer than the norm", ("J5",), "training", not_shortened, part=GRADIENT),
     Planted("norm of clipping ignored in batches", ("J5",), "training", replaced(Shape, "centred", norm_ignored),
             part=BATCHES),
-    Planted("gradients not clipped", ("J5",), "training", gradients_uncut, part="gradients: full", count=200),
+    Planted("gradients not clipped", ("J5",), "training", gradients_uncut, part="gradients: full", count=400),
     Planted("gradients of batches not clipped", ("J5",), "training", gradients_uncut, part="gradients: Poisson",
             count=400),
     Planted("microbatches clipped one by one", ("J5",), "training", counted_twice, part=GRADIENT),

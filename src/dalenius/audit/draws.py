@@ -11,7 +11,6 @@ That single releases of these follow the same law is shown beside (`audit.single
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
@@ -99,11 +98,6 @@ def drawn(case: Case, epsilon: Fraction, value: Any, size: int, workers: int = 1
     job = partial(_part, CASES.index(case), epsilon, case.values.index(value))
     with ProcessPoolExecutor(max_workers=workers) as pool:
         return list(chain.from_iterable(pool.map(job, sizes)))
-
-
-def cores() -> int:
-    """How many processes this machine runs at once."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _part(place: int, epsilon: Fraction, value: int, size: int) -> list[Any]:

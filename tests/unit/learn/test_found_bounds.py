@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ def columns(rows: int = 20_000) -> np.ndarray:
 
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
-def test_bounds_hold_what_many_rows_have_and_little_more(budget: Budget) -> None:
+def test_bounds_hold_what_many_rows_have_and_little_more(budget: Budget, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_bounds, "_ALARM", Fraction(1, 10**9))  # usually nobody is taken for people now and then
     features = columns()
     model = StandardScaler(bounds="paid", budget=budget).fit(features)
     lower, upper = model.bounds_

@@ -19,7 +19,7 @@ from dalenius.query.sql.names import AGGREGATES, SCALARS
 from dalenius.query.sql.reader import read
 from dalenius.query.syntax import syntax
 
-LONGEST_WAIT = 10.0
+LONGEST_WAIT = 5.0
 """Seconds of computing for one text."""
 
 KINDS = (

@@ -162,7 +162,7 @@ def alive(process: int) -> bool:
 
 def test_one_asker_never_holds_all_workers() -> None:
     async def work(used: Pool) -> float:
-        slow = [asyncio.ensure_future(code(used, Task("wait", "ana", "analyst", {"seconds": 1}, 5, True)))
+        slow = [asyncio.ensure_future(code(used, Task("wait", "ana", "analyst", {"seconds": 3}, 9, True)))
                 for _ in range(5)]  # fmt: skip
         await asyncio.sleep(0.05)
         start = time.monotonic()
@@ -173,13 +173,13 @@ def test_one_asker_never_holds_all_workers() -> None:
         await asyncio.gather(*slow, return_exceptions=True)
         return waited
 
-    assert run(with_pool(pool(3, spare=1), work)) < 0.7
+    assert run(with_pool(pool(3, spare=1), work)) < 2
 
 
 async def asked_under_siege(used: Pool, wanted: Task) -> float:
     """How long a task waits while two askers have as many slow questions as they like."""
     askers = ["ana", "bob"] * 4
-    slow = [asyncio.ensure_future(code(used, Task("wait", asker, "analyst", {"seconds": 1}, 5, True), asker))
+    slow = [asyncio.ensure_future(code(used, Task("wait", asker, "analyst", {"seconds": 3}, 9, True), asker))
             for asker in askers]  # fmt: skip
     await asyncio.sleep(0.05)
     start = time.monotonic()
@@ -196,7 +196,7 @@ def test_slow_questions_of_however_many_askers_leave_a_worker_for_what_is_quick(
     """Without a spare worker it waits: that is what this test would notice."""
     quick = Task("echo", "carl", "analyst", {}, 5, False)
     waited = run(with_pool(pool(3, spare=spare), lambda used: asked_under_siege(used, quick)))
-    assert (waited > 0.5) == held_up
+    assert (waited > 2) == held_up
 
 
 def test_what_the_owner_decides_comes_first_and_is_never_one_too_many() -> None:
@@ -265,7 +265,7 @@ def test_when_no_worker_can_start_any_more_that_is_said_and_tried_again_only_aft
         used._command = (sys.executable, "-S", "-c", REFUSING)
         first = await code(used, task("die"))
         second = await code(used, task())
-        used._command = ()  # which would not start, but fail
+        used._command = (sys.executable, "-S", "-c", "")  # which would start, and then be gone
         return [first, second, await code(used, task())]
 
     assert run(with_pool(pool(1), work)) == ["stopped", "ledger_refused", "ledger_refused"]

@@ -10,10 +10,11 @@ from typing import Any
 
 from dalenius.audit.black_boxes import BlackBox, black_boxes
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
-from dalenius.audit.draws import NOISE, cores, drawn, is_slow
+from dalenius.audit.draws import NOISE, drawn, is_slow
 from dalenius.audit.reporting import AuditReport, audit, tested_at
 from dalenius.audit.singles import RUNS, has_singles, unlike_its_law
 from dalenius.privacy.odds import bracket
+from dalenius.process import cores
 from dalenius.verify.cases.case import Case
 from dalenius.verify.cases.every import CASES, left_out
 from dalenius.verify.cases.excused import EXCUSED

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
-from dalenius.audit.draws import cores
+from dalenius.process import cores
 from dalenius.verify.cases.case import Case
 from dalenius.verify.cases.every import CASES
 

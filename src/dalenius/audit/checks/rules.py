@@ -79,7 +79,7 @@ class Rule:
 
 @lru_cache(maxsize=100_000)
 def _seen(look: Callable[[str, ast.AST], Iterator[Breach]], path: str, tree: ast.AST) -> tuple[Breach, ...]:
-    """What a look finds, once for each file: with a planted line all others stay as they are."""
+    """What a look finds in a file, looked for once: where a line is planted in one file, all others stay the same."""
     return tuple(look(path, tree))
 
 

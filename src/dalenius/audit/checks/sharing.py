@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from typing import Any, TypeAlias
 from dalenius.audit.checks.outcomes import Asked
 from dalenius.audit.replay.joins import joined
 from dalenius.engines.conformance.plans import Generated, generated
+from dalenius.process import cores
 
 WORLDS = 1_000
 EACH = 400
@@ -29,8 +29,8 @@ ALONE = 400
 _LEAST, _PAUSE = 50, 0.5
 _PARTS = 4
 """Of what is left, each share is so large a part on every machine: the same plans belong to the same number."""
-_PROCESSES = min(8, max(2, os.cpu_count() or 1))
-_RARELY = 50_000
+_PROCESSES = min(8, max(2, cores()))
+_COLLECTED_AFTER = 50_000
 """New objects between two looks for those that nobody needs any more: there are few, and looking takes time."""
 
 
@@ -79,7 +79,7 @@ class Share:
 def shares(number: int, seed: int) -> list[Share]:
     """How so many plans from a seed on are shared out: the first world is the seed's own, the others follow it.
 
-    Shares grow smaller towards the end, so that no process works long after the others.
+    Shares grow smaller towards the end, so that of a few processes none works long after the others.
     """
     found, left = list[Share](), number
     while left:
@@ -143,7 +143,7 @@ def _begun(done: Any, enough: Any) -> None:
     global _done, _enough
     _done, _enough = done, enough
     gc.freeze()  # what was imported stays: nobody needs to look through it again and again
-    gc.set_threshold(_RARELY)
+    gc.set_threshold(_COLLECTED_AFTER)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this process is told, and says when it is enough
 
 

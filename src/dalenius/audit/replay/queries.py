@@ -41,17 +41,18 @@ def replayed(question: Priced, first: Engine, second: Engine, *, quick: bool = F
     """Replay a question between two engines that hold neighbouring databases; each pass runs once on either.
 
     A `quick` replay goes one way, and leaves out the answer, which is made of what was released alone. Results are
-    fetched in a quicker way, but those of the first side of a whole replay in the engine's own: both must agree.
-    Everybody whose rows the question reads must be charged, and nobody else.
+    fetched in a quicker way, but those of the first side of a whole replay in the engine's own: what the two ways make
+    of neighbours may differ by no more than one unit moves. Everybody whose rows the question reads must be charged,
+    and nobody else.
     """
-    engines = (_quickly(first) if quick else first, _quickly(second))
+    engines = (_quick(first) if quick else first, _quick(second))
     sides = (cast(Engine, _Remembering(engine)) for engine in engines)
     run, charge = releasing(question) if quick else answering(question), question.charge
     found = replay(run, *sides, charged=list(charge.values()), both_ways=not quick)
     return replace(found, findings=(*others_charged(charge, neighbours_of(question.question)), *found.findings))
 
 
-def _quickly(engine: Engine) -> Engine:
+def _quick(engine: Engine) -> Engine:
     return Quick(engine) if isinstance(engine, DuckDBEngine) else engine
 
 
