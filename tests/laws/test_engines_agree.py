@@ -25,7 +25,7 @@ from opened_engines import ENGINES, engine
 
 WORLDS = 10
 EACH = 50
-PLANS = {"duckdb": 200, "postgres": 200, "spark": 20}
+PLANS = {"duckdb": 200, "postgres": 200, "spark": 10}
 
 
 def differing(

@@ -217,6 +217,7 @@ def test_bounds_that_are_broken_are_found_over_joins(monkeypatch: pytest.MonkeyP
     assert any("dalenius check bounding --plans 1 --seed" in finding for finding in outcome.findings)
 
 
+@pytest.mark.deep
 def test_numbers_that_are_not_clamped_are_found_where_declarations_are_narrower(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

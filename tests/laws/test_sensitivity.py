@@ -15,7 +15,7 @@ from dalenius.query.plan.passes import DistinctValues
 from loaded import duckdb_with, quick_results
 
 WORLDS = 6
-EACH = 84
+EACH = 50
 
 
 @pytest.mark.parametrize("where", range(WORLDS))

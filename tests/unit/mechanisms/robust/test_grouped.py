@@ -85,8 +85,8 @@ def test_sql_and_frames_ask_for_it() -> None:
 
 def test_each_quantile_of_a_column_is_its_own_and_they_share_the_price() -> None:
     text = "SELECT ROBUST_QUANTILE(age, 0.1) AS low, ROBUST_QUANTILE(age, 0.9) AS high, MEDIAN(age) AS m FROM visits"
-    with clinic(dl.Budget(epsilon=6000, delta="1e-9"), data=visits(patients=3000, each=1)) as db:
-        answer = db.sql(text).run(epsilon=5000)
+    with clinic(dl.Budget(epsilon=2000, delta="1e-9"), data=visits(patients=3000, each=1)) as db:
+        answer = db.sql(text).run(epsilon=1500)
         assert answer["low"][0] < answer["m"][0] < answer["high"][0]
         kinds = [step.mechanism.split()[0] for step in answer.card.steps]
         assert kinds == ["GroupedStatistic", "GroupedStatistic", "PrivateQuantiles"]
