@@ -306,17 +306,17 @@ def test_many_questions_are_shared_by_several_processes(monkeypatch: pytest.Monk
 
 def test_a_number_of_plans_names_the_same_ones_on_every_machine() -> None:
     sizes = [share.most for share in sharing.shares(2_000, seed=0)]
-    assert sizes == [400, 400, 300, 225, 168, 126, 95, 71, 53, 50, 50, 50, 12]
+    assert sizes == [400, 400, 400, 266, 178, 118, 79, 60, 60, 39]
 
 
-@pytest.mark.parametrize("number", [1, 49, 50, 401, 2_000, 50_000])
+@pytest.mark.parametrize("number", [1, 59, 60, 401, 2_000, 50_000])
 def test_shares_have_every_plan_once_each_share_a_world_of_its_own_and_end_small(number: int) -> None:
     found = sharing.shares(number, seed=7)
     assert sum(share.most for share in found) == number
     assert [share.first for share in found] == list(range(7, 7 + len(found)))
     sizes = [share.most for share in found]
     assert sizes == sorted(sizes, reverse=True)
-    assert sizes[-1] <= 50
+    assert sizes[-1] <= 60
     assert sizes[0] <= sharing.EACH
 
 

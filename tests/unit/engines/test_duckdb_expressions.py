@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import duckdb
@@ -67,6 +68,7 @@ PLANTED: dict[str, Spelling] = {
     "lower": lambda d, call: f"lower({operand(d, call.arguments[0])})",
     "less": lambda d, call: f"{spell(d, call.arguments[0])} < {spell(d, call.arguments[1])}",
     "to_int": lambda d, call: f"TRY_CAST({operand(d, call.arguments[0])} AS BIGINT)",
+    "to_bool": lambda d, call: f"TRY_CAST({operand(d, call.arguments[0])} AS BOOLEAN)",
     "in": lambda d, call: f"COALESCE({expressions.member(d, call)}, FALSE)",
     "clamp": lambda d, call: (
         f"GREATEST({spell(d, call.arguments[1])}, LEAST({', '.join(spell(d, each) for each in call.arguments[::2])}))"
@@ -129,6 +131,35 @@ def test_every_day_of_the_calendar_has_the_same_parts(edges: duckdb.DuckDBPyConn
     columns = ", ".join(spell(DUCKDB, part) for part in parts)
     for code, *values in edges.execute(f'SELECT "d.x", {columns} FROM ({source})').fetchall():
         assert values == [evaluate(part, {"d.x": code}) for part in parts]
+
+
+def test_words_for_true_and_false_are_read_in_all_spellings_and_no_others(edges: duckdb.DuckDBPyConnection) -> None:
+    words = [
+        "true",
+        "t",
+        "1",
+        "false",
+        "f",
+        "0",
+        "yes",
+        "no",
+        "on",
+        "falſe",
+        "true ",
+        "\tt",
+        "1\n",
+        "tru",
+        "01",
+        "ｔ",
+        "",
+    ]
+    texts = sorted({"".join(each) for word in words for each in product(*zip(word, word.swapcase(), strict=True))})
+    read = call("to_bool", Column(COLUMNS["t.any"], "t.any"))
+    source = 'SELECT unnest(?) AS "t.any"'
+    found = edges.execute(f'SELECT "t.any", {spell(DUCKDB, read)} FROM ({source})', [texts]).fetchall()
+    assert dict(found) == {text: evaluate(read, {"t.any": text}) for text in texts}
+    assert sum(value is True for _, value in found) == 2**4 + 2 + 1
+    assert sum(value is False for _, value in found) == 2**5 + 2 + 1
 
 
 @pytest.mark.parametrize("text", ["'; DROP TABLE edges; --", '"', "\\", "''", "E'\\n'", "$$", "\n", "%s", "?", "{}"])

@@ -146,10 +146,10 @@ def _replay(bug: Planted) -> Iterator[str]:
 
 
 def _replayed(plan: Generated, question: Priced) -> Iterator[Finding]:
-    for step in replays.hurtful(plan):
-        first, second = (duckdb_with(plan.world.seed, name) for name in replays.in_either_order(plan, step))
-        if runs_on(question, first):
-            yield from replayed(question, first, second).findings
+    names = replays.in_either_order(plan, replays.hurtful(plan))
+    first, second = (duckdb_with(plan.world.seed, name) for name in names)
+    if runs_on(question, first):
+        yield from replayed(question, first, second).findings
 
 
 # ---- mechanisms

@@ -7,7 +7,7 @@ process, many in several.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from shlex import quote
 
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
@@ -79,7 +79,7 @@ def _on_folder(asked: Asked, schema: Schema) -> Outcome:
             plan = next(plans)
             near = [step for step in every if step.population in plan.question.relation.populations]
             step = Draws(f"replayed steps {plan.seed}").choice(near)
-            part = _of_plan(plan, [step], load, f"{quote(str(asked.folder))} --seed {plan.seed}")
+            part = _of_plan(plan, step, load, f"{quote(str(asked.folder))} --seed {plan.seed}")
             most -= part.counts.get("plans", 0)
             yield part
 
@@ -89,25 +89,23 @@ def _on_folder(asked: Asked, schema: Schema) -> Outcome:
         load.close()
 
 
-def _of_plan(plan: Generated, steps: Sequence[Step], load: Loader, where: str, *, shrink: bool = False) -> Part:
+def _of_plan(plan: Generated, step: Step, load: Loader, where: str, *, shrink: bool = False) -> Part:
     question = None if _slow(plan) else some_price(plan.question, plan.seed)
     if question is None:
         return Part({})
-    counts, findings, quick = Counter({"plans": 1}), list[str](), plan.seed // WORLDS % 4 != 0
-    for step in steps:
-        first, second = (load(plan.world.seed, name) for name in in_either_order(plan, step))
-        if not runs_on(question, first):
-            return Part({})
-        found = replayed(question, first, second, quick=quick)
-        counts += Counter(["pairs", *("uses" for _ in found.calls), *(each.kind for each in found.findings)])
-        failed = [f"{found.error} on both sides"] * (found.error is not None and found.passed)
-        counts["failed"] += len(failed)
-        again = f"plan {plan.seed}, {step.name}; dalenius check replay --plans 1 {where}"
-        said = [f"{each} ({again})" for each in (*found.findings[:3], *failed)]
-        if shrink and found.findings and not findings:
-            said[0] += f"; {_small(plan, question, step, found.findings[0], quick=quick)}"
-        findings += said
-    return Part(dict(counts), tuple(findings))
+    first, second = (load(plan.world.seed, name) for name in in_either_order(plan, step))
+    if not runs_on(question, first):
+        return Part({})
+    quick = plan.seed // WORLDS % 4 != 0
+    found = replayed(question, first, second, quick=quick)
+    failed = [f"{found.error} on both sides"] * (found.error is not None and found.passed)
+    kinds = (each.kind for each in found.findings)
+    counts = Counter(["plans", "pairs", *("uses" for _ in found.calls), *kinds, *("failed" for _ in failed)])
+    again = f"plan {plan.seed}, {step.name}; dalenius check replay --plans 1 {where}"
+    said = [f"{each} ({again})" for each in (*found.findings[:3], *failed)]
+    if shrink and found.findings:
+        said[0] += f"; {_small(plan, question, step, found.findings[0], quick=quick)}"
+    return Part(dict(counts), tuple(said))
 
 
 def _slow(plan: Generated) -> bool:
@@ -116,14 +114,12 @@ def _slow(plan: Generated) -> bool:
     return len(chosen) * (plan.question.public_keys or 0) > MOST_CHOICES
 
 
-def hurtful(plan: Generated) -> list[Step]:
-    """One step that hurts, of those that touch what the plan reads; now and then two."""
-    draws = Draws(f"replayed steps {plan.seed}")
+def hurtful(plan: Generated) -> Step:
+    """A step that hurts, of those that touch what the plan reads."""
     names = {table.name for table in plan.question.relation.tables}
     steps = steps_for(plan)
     close = [step for step in steps if not step.heavy or names & set(step.heavy)]
-    chosen = [draws.choice(close or steps), *([draws.choice(steps)] if draws.chance(10) else [])]
-    return list({step.name: step for step in chosen}.values())
+    return Draws(f"replayed steps {plan.seed}").choice(close or steps)
 
 
 def in_either_order(plan: Generated, step: Step) -> tuple[str, str]:

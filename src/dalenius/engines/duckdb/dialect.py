@@ -80,6 +80,10 @@ class DuckDBDialect(Dialect):
         units = f"TRY_CAST(replace(CAST({exact} AS VARCHAR), '.', '') AS HUGEINT)"
         return f"CASE WHEN {units} BETWEEN {-most} AND {most} THEN {units} END"
 
+    def read_truth(self, text: str) -> str:
+        """DuckDB would also read yes and no; and it would turn a text into small letters again for each word."""
+        return f"TRY_CAST(regexp_extract({text}, '^([01tTfF]|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$') AS BOOLEAN)"
+
     def read_day(self, text: str) -> str:
         """DuckDB would also read other forms and the year 0."""
         return f"(TRY_CAST(regexp_extract({text}, '^{DATE_PATTERN}$') AS DATE) - DATE '1970-01-01')"
@@ -124,7 +128,9 @@ class DuckDBDialect(Dialect):
             fields += [f"missing{place} := {names[place]} IS NULL", *rank, f"value{place} := {names[place]}"]
         smallest = f"SELECT {self.owner}, unnest(min(struct_pack({listed(fields)}), {most})) AS one"
         values = [f"one.value{place} AS {name}" for place, name in enumerate(names)]
-        first = f"SELECT {listed([self.owner, *values])} FROM ({smallest} FROM ({hashed}) GROUP BY {self.owner})"
+        # Once, or DuckDB makes one long term of all and looks for terms in common, longer than many queries run.
+        grouped = f"{smallest} FROM ({hashed} {self.once}) GROUP BY {self.owner}"
+        first = f"SELECT {listed([self.owner, *values])} FROM ({grouped})"
         return f"WITH side AS NOT MATERIALIZED ({child.sql}), heavy AS MATERIALIZED ({heavy}) {light} UNION ALL {first}"
 
     def text_number(self, code: str) -> str:

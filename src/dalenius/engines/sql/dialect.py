@@ -193,6 +193,12 @@ class Dialect(ABC):
     def read_decimal(self, text: str, places: int, most: int) -> str:
         """A plain decimal in units of 10^-places, cut off there, as a wide integer; NULL beyond `most` units."""
 
+    def read_truth(self, text: str) -> str:
+        """TRUE or FALSE for a word that stands for it, in small letters or capitals of ASCII, else NULL."""
+        words = [(word, "TRUE") for word in ("true", "t", "1")] + [(word, "FALSE") for word in ("false", "f", "0")]
+        answers = " ".join(f"WHEN {self.text_literal(word)} THEN {value}" for word, value in words)
+        return f"CASE {self.lower(text)} {answers} END"
+
     @abstractmethod
     def read_day(self, text: str) -> str:
         """A day written as `calendar.DATE_PATTERN` says, or NULL."""

@@ -348,9 +348,7 @@ def read_decimal(d: Dialect, call: Call) -> str:
 
 
 def to_bool(d: Dialect, call: Call) -> str:
-    words = [(word, "TRUE") for word in ("true", "t", "1")] + [(word, "FALSE") for word in ("false", "f", "0")]
-    answers = " ".join(f"WHEN {d.text_literal(word)} THEN {value}" for word, value in words)
-    return f"CASE {d.lower(operand(d, call.arguments[0]))} {answers} END"
+    return d.read_truth(operand(d, call.arguments[0]))
 
 
 def to_date(d: Dialect, call: Call) -> str:
