@@ -46,9 +46,9 @@ def _outcome(tally: Tally) -> Outcome:
         "inputs that moved further than declared": ("sensitivity",),
         "questions that cost more than was charged": ("charge",),
     }
-    pairs = tally["pairs"]
-    tried = Figure("questions", tally["plans"], f"{pairs} pairs of neighbours", "some", pairs > 0)
-    figures = [_none(what, tally["uses"], sum(tally[kind] for kind in kinds)) for what, kinds in found.items()]
+    uses = tally["uses"]
+    tried = Figure("questions between neighbours", tally["plans"], f"{uses:,} uses of mechanisms", "some", uses > 0)
+    figures = [_none(what, uses, sum(tally[kind] for kind in kinds)) for what, kinds in found.items()]
     failed = _none("questions that fail on both sides alike", tally["plans"], tally["failed"])
     return Outcome("replay", (tried, *figures, failed), tuple(tally.findings[:MOST]))
 
@@ -100,7 +100,7 @@ def _of_plan(plan: Generated, step: Step, load: Loader, where: str, *, shrink: b
     found = replayed(question, first, second, quick=quick)
     failed = [f"{found.error} on both sides"] * (found.error is not None and found.passed)
     kinds = (each.kind for each in found.findings)
-    counts = Counter(["plans", "pairs", *("uses" for _ in found.calls), *kinds, *("failed" for _ in failed)])
+    counts = Counter(["plans", *("uses" for _ in found.calls), *kinds, *("failed" for _ in failed)])
     again = f"plan {plan.seed}, {step.name}; dalenius check replay --plans 1 {where}"
     said = [f"{each} ({again})" for each in (*found.findings[:3], *failed)]
     if shrink and found.findings:

@@ -26,8 +26,8 @@ EACH = 400
 """Plans over one world at most."""
 ALONE = 400
 """Up to so many plans are tried in this process."""
-_LEAST, _PAUSE = 60, 0.5
-_PARTS = 3
+_LEAST, _PAUSE = 50, 0.5
+_PARTS = 4
 """Of what is left, each share is so large a part on every machine: the same plans belong to the same number."""
 _PROCESSES = min(8, max(2, cores()))
 _COLLECTED_AFTER = 50_000

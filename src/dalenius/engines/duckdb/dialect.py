@@ -18,7 +18,7 @@ class DuckDBDialect(Dialect):
 
     wide, text = "HUGEINT", "VARCHAR"
     inlined = "NOT MATERIALIZED"
-    once = "OFFSET 0"  # else sums are pushed down through long terms, which grow so much that planning never ends
+    once = "OFFSET 0"  # else long terms are put into each other, and planning takes long or never ends
 
     def text_literal(self, text: str) -> str:
         """DuckDB knows no escapes inside single quotes but the doubled quote."""
@@ -128,7 +128,7 @@ class DuckDBDialect(Dialect):
             fields += [f"missing{place} := {names[place]} IS NULL", *rank, f"value{place} := {names[place]}"]
         smallest = f"SELECT {self.owner}, unnest(min(struct_pack({listed(fields)}), {most})) AS one"
         values = [f"one.value{place} AS {name}" for place, name in enumerate(names)]
-        # Once, or DuckDB makes one long term of all and looks for terms in common, longer than many queries run.
+        # Once, or all that is hashed becomes one term, in which DuckDB looks for common parts longer than queries run.
         grouped = f"{smallest} FROM ({hashed} {self.once}) GROUP BY {self.owner}"
         first = f"SELECT {listed([self.owner, *values])} FROM ({grouped})"
         return f"WITH side AS NOT MATERIALIZED ({child.sql}), heavy AS MATERIALIZED ({heavy}) {light} UNION ALL {first}"

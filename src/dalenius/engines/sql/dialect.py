@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dalenius.query.functions.evaluation import BLANKS, CAPITALS, SMALLS
+from dalenius.query.functions.evaluation import BLANKS, CAPITALS, SMALLS, TRUTHS
 from dalenius.query.plan.relations import UNIT, Relation, Scan
 from dalenius.query.types import Bool, Domain, Ranged
 
@@ -195,9 +195,8 @@ class Dialect(ABC):
 
     def read_truth(self, text: str) -> str:
         """TRUE or FALSE for a word that stands for it, in small letters or capitals of ASCII, else NULL."""
-        words = [(word, "TRUE") for word in ("true", "t", "1")] + [(word, "FALSE") for word in ("false", "f", "0")]
-        answers = " ".join(f"WHEN {self.text_literal(word)} THEN {value}" for word, value in words)
-        return f"CASE {self.lower(text)} {answers} END"
+        answers = [f"WHEN {self.text_literal(word)} THEN {value}" for word, value in TRUTHS.items()]
+        return f"CASE {self.lower(text)} {' '.join(answers)} END"
 
     @abstractmethod
     def read_day(self, text: str) -> str:

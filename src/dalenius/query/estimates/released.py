@@ -17,6 +17,7 @@ from math import floor, isfinite
 from typing import Any
 from unicodedata import normalize
 
+from dalenius.query.functions.evaluation import TRUTHS
 from dalenius.query.types import LONGEST_KEPT
 
 _LONG = Context(prec=10_000)  # no sum has as many digits
@@ -237,8 +238,7 @@ def _real(value: Any, step: Any = None) -> Any:
 
 
 def _boolean(value: Any) -> bool | None:
-    truths = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
-    return truths.get(value.translate(_LOWER)) if isinstance(value, str) else bool(value)
+    return TRUTHS.get(value.translate(_LOWER)) if isinstance(value, str) else bool(value)
 
 
 def _part(name: str) -> Callable[[Any], Fraction]:

@@ -25,7 +25,7 @@ CAPITALS, SMALLS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 _TO_LOWER, _TO_UPPER = str.maketrans(CAPITALS, SMALLS), str.maketrans(SMALLS, CAPITALS)
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]+))?")
-_TRUTHS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+TRUTHS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 
 def evaluate(expression: Expression, row: Mapping[str, Code]) -> Code:
@@ -199,7 +199,7 @@ STRICT: Mapping[str, Meaning] = {
     "first_of_months": calendar.first_of_months,
     "to_int": to_int,
     "read_decimal": read_decimal,
-    "to_bool": lambda text: _TRUTHS.get(text.translate(_TO_LOWER)),
+    "to_bool": lambda text: TRUTHS.get(text.translate(_TO_LOWER)),
     "to_date": calendar.read_day,
     "to_timestamp": calendar.read_moment,
     "to_text": lambda value: str(value).lower(),
