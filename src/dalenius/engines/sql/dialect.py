@@ -195,7 +195,7 @@ class Dialect(ABC):
 
     def read_truth(self, text: str) -> str:
         """TRUE or FALSE for a word that stands for it, in small letters or capitals of ASCII, else NULL."""
-        answers = [f"WHEN {self.text_literal(word)} THEN {value}" for word, value in TRUTHS.items()]
+        answers = [f"WHEN {self.text_literal(word)} THEN {str(value).upper()}" for word, value in TRUTHS.items()]
         return f"CASE {self.lower(text)} {' '.join(answers)} END"
 
     @abstractmethod
