@@ -118,7 +118,7 @@ def _made(folder: Path) -> list[str]:
     open_table(folder)
     with dl.open(folder) as db:
         for number in range(ANALYSTS):
-            db.grant(f"analyst{number}", tables=[TABLE], share=SHARE)
+            db.grant(f"analyst{number}", tables=[TABLE], share=SHARE, rate=dl.Rate(10**6, seconds=1))
         return [db.token(f"analyst{number}") for number in range(ANALYSTS)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dalenius.accounting.budget import Budget
-from dalenius.curator.catalog import Catalog, Study
+from dalenius.curator.catalog import DEFAULT_RATE, Catalog, Study
 from dalenius.curator.ledger.accounts import Rate
 from dalenius.query.tables import EachRow, Most, Via
 from dalenius.query.types import Bool, Category, Date, Domain, Int, Real, Text, Timestamp
@@ -51,7 +51,7 @@ def catalogs(draw: st.DrawFn) -> Catalog:
     for name in ("patients", "rows_of_it", "Ärzte"):
         found = found.with_population(
             name, budget=draw(BUDGETS), neighbours=draw(st.sampled_from(["add_remove", "replace"])),
-            purpose=draw(TEXTS), retires=draw(st.none() | MOMENTS),
+            purpose=draw(TEXTS), retires=draw(st.none() | MOMENTS), least_share=draw(SHARES),
         )  # fmt: skip
     units: list[tuple[str, Any, str | None]] = [
         ("orders", "customer", "patients"),
@@ -84,7 +84,7 @@ def _granted(draw: st.DrawFn, found: Catalog) -> Catalog:
         Study("ageing", "patients", share, draw(st.none() | st.just(share / 2)), draw(st.none() | MOMENTS),
               draw(st.none() | MOMENTS), draw(TEXTS))
     )  # fmt: skip
-    terms = {"rate": draw(st.none() | st.builds(Rate, st.integers(1, 99), st.integers(1, 10**6))),
+    terms = {"rate": draw(st.just(DEFAULT_RATE) | st.builds(Rate, st.integers(1, 99), st.integers(1, 10**6))),
              "until": draw(st.none() | MOMENTS), "most_epsilon": draw(st.none() | SHARES),
              "pays_for_replays": draw(st.booleans())}  # fmt: skip
     found = found.with_grant("ana", tables=["orders", "cities"], share=draw(SHARES), study="ageing", **terms)

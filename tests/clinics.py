@@ -43,7 +43,9 @@ def clinic(
 ) -> Database:
     """A database with the table visits of the population patients."""
     db = create(path)
-    db.add_population("patients", budget=budget or Budget(epsilon=3, delta="1e-9"), neighbours=neighbours)
+    db.add_population(
+        "patients", budget=budget or Budget(epsilon=3, delta="1e-9"), neighbours=neighbours, least_share="1e-15"
+    )
     add_visits(db, "visits", data)
     return db
 

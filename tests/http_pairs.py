@@ -22,6 +22,7 @@ import pyarrow as pa
 from dalenius.accounting.budget import Budget
 from dalenius.curator.answers.values import read
 from dalenius.curator.databases import Database, create
+from dalenius.curator.ledger.accounts import Rate
 from dalenius.randomness.entropy import Entropy
 from dalenius.server.routes import ARROW, ROUTES
 from http_server import Server
@@ -71,9 +72,9 @@ def database_of(rows: pa.Table, *, delta: str = "1e-6") -> Database:
     """A database with one table of one population, and an analyst. Without a delta prices are worked out faster, and
     keys that are not public cannot be asked for."""
     database = create()
-    database.add_population("patients", budget=Budget(epsilon=50, delta=delta))
+    database.add_population("patients", budget=Budget(epsilon=50, delta=delta), least_share="1e-15")
     database.add_table("visits", rows, population="patients", unit="patient_id", most=MOST, columns=COLUMNS)
-    database.grant("ana", tables=["visits"], share="90%")
+    database.grant("ana", tables=["visits"], share="90%", rate=Rate(10**6, seconds=1))
     return database
 
 
@@ -265,8 +266,8 @@ def _notes(heard: Heard) -> Any:
 
 
 def _header(heard: Heard, name: str) -> str | None:
-    """A header; of those that tell about one answer or its length only whether they are there."""
-    loose = name in ("dalenius-receipt",) or (name == "content-length" and heard.mode == "keys unknown")
+    """A header; of an answer's own name and of its length, which is compared apart, only whether it is there."""
+    loose = name == "dalenius-receipt" or (name == "content-length" and heard.mode != "exact")
     value = heard.headers.get(name)
     return "there" if loose and value is not None else value
 

@@ -319,7 +319,7 @@ def build(database: Database, asked: list[Shape], *, groups: int = GROUPS, few: 
     """Declare the populations and import the tables that the shapes ask."""
     tables = [part for shape in asked for part in shape.parts]
     for name, shape in {shape.population: shape for shape in tables}.items():
-        database.add_population(name, budget=BUDGETS[shape.world], neighbours=shape.neighbours)
+        database.add_population(name, budget=BUDGETS[shape.world], neighbours=shape.neighbours, least_share="1e-15")
     if any(shape.join == JOINS[2] for shape in asked):
         areas = pa.table({"kind": ["a", "b", "c"], "size": [1, 2, 3]})
         columns: dict[str, Domain] = {"kind": Category("a", "b", "c"), "size": Int(0, 9)}

@@ -31,6 +31,13 @@ from dalenius.query.types import Domain
 
 Value = TypeVar("Value")
 
+LEAST_SHARE = Fraction(1, 100_000)
+"""The least share of a budget that one question takes, unless the owner says otherwise: watching how questions are
+answered, and how long that takes, ends with the budget."""
+
+DEFAULT_RATE = Rate(1000, seconds=3600)
+"""How often an analyst's questions may be charged, unless the owner says otherwise."""
+
 
 @dataclass(frozen=True)
 class Population:
@@ -47,6 +54,8 @@ class Population:
     retires: dt.datetime | None = None
     """From when on nothing more is charged; what was released before can still be read."""
     partition: Partition | None = None
+    least_share: Fraction = LEAST_SHARE
+    """The least that one question takes of the budget: after 1 / least_share questions nothing is left."""
 
     @property
     def budget(self) -> Budget:
@@ -103,7 +112,7 @@ class Grant:
     shares: tuple[tuple[str, Fraction], ...] = ()
     study: str | None = None
     most_epsilon: Fraction | None = None
-    rate: Rate | None = None
+    rate: Rate = DEFAULT_RATE
     until: dt.datetime | None = None
     pays_for_replays: bool = False
 
@@ -127,12 +136,19 @@ class Catalog:
     """Tables that are declared and cannot be asked, and why: no rows were imported under this declaration."""
 
     def with_population(
-        self, name: str, *, budget: Budget, neighbours: object, purpose: str = "", retires: dt.datetime | None = None
+        self,
+        name: str,
+        *,
+        budget: Budget,
+        neighbours: object,
+        purpose: str = "",
+        retires: dt.datetime | None = None,
+        least_share: Fraction = LEAST_SHARE,
     ) -> Catalog:
         """The catalog with one population more."""
         unused("population", table_name(name), self.populations)
         rectangle = Rectangle.of(of_kind(Budget, budget=budget))
-        added = Population(name, rectangle, relation(neighbours), purpose, retires)
+        added = Population(name, rectangle, relation(neighbours), purpose, retires, least_share=least_share)
         return replace(self, populations={**self.populations, name: added})
 
     def with_table(

@@ -13,7 +13,7 @@ from dalenius.accounting.budget import Budget
 from dalenius.curator import blocks, tokens
 from dalenius.curator.auditing import Auditor
 from dalenius.curator.cards.studies import StudyCard, study_card
-from dalenius.curator.catalog import Catalog, Population, Study
+from dalenius.curator.catalog import LEAST_SHARE, Catalog, Population, Study
 from dalenius.curator.curator import Curator
 from dalenius.curator.folder import folder as folders
 from dalenius.curator.folder.declarations import draft_column, draft_protection
@@ -54,18 +54,20 @@ class Database(Session):
         neighbours: str = "add_remove",
         purpose: str = "",
         retires: str | dt.date | None = None,
+        least_share: Number = LEAST_SHARE,
     ) -> None:
         """Declare the people that some tables are about, and how much may ever be learnt about them.
 
         Budget and neighbours never change. `neighbours` is 'add_remove', which hides whether someone
         takes part, or 'replace', which hides what their rows say while the number of people is public. `purpose` says
         what the data is used for, and `retires` the day from which on nothing more is charged, so that only what was
-        released before can be read; both are published.
+        released before can be read; both are published. No question takes less than `least_share` of the budget, so
+        that nobody asks without end.
         """
-        end = moment(retires=retires)
+        end, least = moment(retires=retires), as_share(least_share)
         self._curator.change(
             lambda catalog: catalog.with_population(
-                name, budget=budget, neighbours=neighbours, purpose=purpose, retires=end
+                name, budget=budget, neighbours=neighbours, purpose=purpose, retires=end, least_share=least
             )
         )
 
@@ -175,9 +177,13 @@ class Database(Session):
             return dict(self._curator.engine.columns(Place(*stay.place)))
 
     def remarks(self, name: str) -> list[str]:
-        """What you should know of the role that reads a table where it stays; nothing, if it may only read."""
+        """What you should know of a table: of the role that reads it where it stays, if it may do more than read; of
+        the rows that its last import left out because they put a unit in a second block. The latter are exact figures
+        of rows, for you alone."""
         place, engine = self._place(name), self._curator.engine
-        return engine.remarks(place) if place and isinstance(engine, Engines) else []
+        if not isinstance(engine, Engines):
+            return []
+        return engine.remarks(place) if place else engine.imported.remarks(name)
 
     def _registered(self, table: Table, source: Any, reading: Reading) -> Table:
         """The table after its rows were imported; a public table's figures are added."""
@@ -252,8 +258,9 @@ class Database(Session):
         """Cut a population into blocks by a column that never changes for a unit: "visits.region", ["north", "south"].
 
         A question about the units of one block alone is charged to that block, and the population has spent the most
-        that any block has. Units with another value, or none, are in no block. From now on an import in which a unit
-        has two of the values, or another one than it ever had, is refused. A partition is made once and never changes.
+        that any block has. Units with another value, or none, are in no block. From now on an import leaves out rows
+        that give a unit another of the values than it ever had, and `remarks` tells how many. A partition is made once
+        and never changes.
         """
         curator, listed = self._curator, [values] if isinstance(values, str) else list(values)
         with curator.import_turn():
@@ -283,9 +290,9 @@ class Database(Session):
 
         It is a quota inside the population's cap: analysts who work together still meet the cap. Inside a `study` the
         analyst spends that study's quota too, and the share counts what the analyst spent inside this study: elsewhere
-        it begins anew. `most_epsilon` limits one question, `rate=Rate(20, seconds=3600)` how
-        often questions are charged, `until` is the day on which the grant ends. Answers that were bought before are
-        free, unless the analyst `pays_for_replays` out of the quota.
+        it begins anew. `most_epsilon` limits one question, `rate=Rate(20, seconds=3600)` how often questions are
+        charged (1,000 an hour unless stated), `until` is the day on which the grant ends. Answers that were bought
+        before are free, unless the analyst `pays_for_replays` out of the quota.
 
         Granting again adds tables; terms that are not mentioned stay as they were, and `revoke` ends all of them. The
         first grant without a share allows the whole budget.

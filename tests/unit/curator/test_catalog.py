@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from clinics import clinic as clinic_database
 from dalenius.accounting.budget import Budget
-from dalenius.curator.catalog import Catalog, Draft, Study
+from dalenius.curator.catalog import DEFAULT_RATE, Catalog, Draft, Study
 from dalenius.curator.ledger.accounts import Account, Rate
 from dalenius.curator.names import as_share
 from dalenius.errors import InvalidParameter
@@ -231,7 +232,7 @@ def test_granting_again_keeps_the_terms_that_are_not_mentioned() -> None:
     assert (grant.most_epsilon, grant.rate, grant.pays_for_replays) == (Fraction(1, 3), Rate(5, 60), True)
     assert grant.shares == (("patients", Fraction(1, 4)),)
     new = again.without_grant("ana").with_grant("ana", tables=["visits"], share=None).grants["ana"]
-    assert (new.most_epsilon, new.rate, new.shares) == (None, None, (("patients", Fraction(1)),))
+    assert (new.most_epsilon, new.rate, new.shares) == (None, DEFAULT_RATE, (("patients", Fraction(1)),))
 
 
 def test_names_of_people_and_studies_differ_by_more_than_capital_letters() -> None:
@@ -314,3 +315,14 @@ def test_shares_are_read_exactly() -> None:
     for wrong in ("0%", "101%", "-1%", "nan", "%", "", True, 2):
         with pytest.raises(InvalidParameter):
             as_share(wrong)
+
+
+def test_an_analyst_has_a_rate_from_the_first_grant_on_and_the_owner_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    with clinic_database() as db:
+        db.grant("ana", tables=["visits"])
+        monkeypatch.setattr(db.ledger, "reserve", lambda *charges, rate, **terms: asked.append(rate) or 1 / 0)
+        for session in (db, db.as_analyst("ana")):
+            with pytest.raises(ZeroDivisionError):
+                session.sql("SELECT COUNT(*) AS n FROM visits").run(share="1%")
+    assert asked == [None, DEFAULT_RATE]

@@ -248,3 +248,11 @@ def test_declarations_that_are_the_same_are_written_the_same() -> None:
     assert sections.plain(content(HAND_WRITTEN).catalog)["tables"]["visits"]["columns"]["cost"] == {
         "type": "Real", "lower": 0, "upper": 5000, "step": "0.01",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "value", ["[" * 3000 + "]" * 3000, "{a=" * 3000 + "1" + "}" * 3000, "9" * 5000, "-" + "9" * 4301]
+)
+def test_a_catalog_that_python_itself_does_not_read_is_refused_in_our_words(value: str) -> None:
+    with pytest.raises(InvalidParameter, match=r"catalog.toml is 'not readable'.*nested less deeply"):
+        content(f"[tables.visits.columns.age]\ntype = 'Int'\nlower = 0\nupper = {value}\n")

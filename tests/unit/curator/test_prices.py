@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from dalenius.accounting.budget import Budget
 from dalenius.curator.asking.prices import Offer, Target, as_level, bought, warning
-from dalenius.curator.catalog import Catalog
+from dalenius.curator.catalog import LEAST_SHARE, Catalog
 from dalenius.errors import InvalidParameter
 
 HALF, LEVEL = Fraction(1, 2), Fraction(95, 100)
@@ -63,12 +64,16 @@ def test_levels_must_agree() -> None:
 
 
 @pytest.mark.parametrize("delta", [0, "1e-9"])
-def test_less_than_the_smallest_charge_is_refused_rather_than_rounded_up(delta: Any) -> None:
-    people = [Catalog().with_population("us", budget=Budget(3, delta), neighbours="add_remove").population("us")]
-    for offer in ({"epsilon": "1e-300", "share": None}, {"epsilon": None, "share": "1e-300"}):
-        with pytest.raises(InvalidParameter, match="smallest charge"):
-            bought(people, **offer)
-    assert bought(people, epsilon="0.001", share=None)["us"].divergence > 1
+@pytest.mark.parametrize("least", [LEAST_SHARE, Fraction(1, 300_000), Fraction(1, 7)])
+def test_less_than_the_least_share_is_refused_with_an_offer_that_passes(delta: Any, least: Fraction) -> None:
+    declared = Catalog().with_population("us", budget=Budget(3, delta), neighbours="add_remove", least_share=least)
+    people = [declared.population("us")]
+    for name, offer in (("epsilon", "1e-9"), ("share", least * Fraction(99, 100))):
+        none: dict[str, Any] = {"epsilon": None, "share": None}
+        with pytest.raises(InvalidParameter, match="the least that a question takes") as refused:
+            bought(people, **{**none, name: offer})
+        (enough,) = re.findall(rf"{name}='(.*?)' is enough", str(refused.value))
+        assert people[0].rectangle.share(bought(people, **{**none, name: enough})["us"]) < least * Fraction(102, 100)
 
 
 @pytest.mark.textbook("S18.10")

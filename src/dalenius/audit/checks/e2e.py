@@ -27,7 +27,7 @@ from dalenius.audit.sampling import Finding, least_epsilon
 from dalenius.audit.shapes import FEW_GROUPS, GROUPS, Shape, build, shapes
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.databases import Database, create
-from dalenius.curator.ledger.accounts import Receipt
+from dalenius.curator.ledger.accounts import MOST, Rate, Receipt
 from dalenius.errors import DaleniusError
 from dalenius.mechanisms.door import Mechanism, witnessed
 from dalenius.privacy.exact import Exact
@@ -164,7 +164,7 @@ def _curator(via: Via, wanted: list[Shape], groups: int, few: int) -> Iterator[t
         return
     with tempfile.TemporaryDirectory() as place, create(Path(place) / "data", mark=Path(place) / "mark") as database:
         build(database, wanted, groups=groups, few=few)
-        database.grant("auditor", tables=list(database.catalog.tables), share="100%")
+        database.grant("auditor", tables=list(database.catalog.tables), share="100%", rate=Rate(MOST, seconds=1))
         token = database.token("auditor")
         with _server(Path(place) / "data") as url, connect(url, token=token) as analyst:
             yield (

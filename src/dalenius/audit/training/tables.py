@@ -71,7 +71,7 @@ def table(*parts: dict[str, list[Any]]) -> pa.Table:
 def database(rows: pa.Table, neighbours: str) -> Iterator[Database]:
     """A database of these rows that lies in memory, with an ample budget."""
     with create() as db:
-        db.add_population("people", budget=BUDGETS[neighbours], neighbours=neighbours)
+        db.add_population("people", budget=BUDGETS[neighbours], neighbours=neighbours, least_share="1e-15")
         db.add_table(
             "visits", rows, population="people", unit="person", most=Most(rows=3, groups=1), columns=COLUMNS
         )  # fmt: skip

@@ -77,6 +77,7 @@ def _declare(db: Database, chosen: argparse.Namespace, budget: Budget) -> None:
         neighbours=chosen.neighbours,
         purpose=chosen.purpose,
         retires=chosen.retires,
+        least_share=chosen.least_share,
     )
 
 

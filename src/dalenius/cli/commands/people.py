@@ -40,14 +40,13 @@ def grant(chosen: argparse.Namespace, terminal: Terminal) -> None:
 
 def _grant_facts(analyst: str, granted: Grant) -> dict[str, Any]:
     """All terms of a grant; numbers are texts, None stands for what it does not limit."""
-    rate = granted.rate and f"{granted.rate.count}/{granted.rate.seconds}"
     return {
         "analyst": analyst,
         "tables": list(granted.tables),
         "shares": {name: str(part) for name, part in granted.shares},
         "study": granted.study,
         "most_epsilon": None if granted.most_epsilon is None else str(granted.most_epsilon),
-        "rate": rate,
+        "rate": f"{granted.rate.count}/{granted.rate.seconds}",
         "until": None if granted.until is None else str(day(granted.until)),
         "pays_for_replays": granted.pays_for_replays,
     }

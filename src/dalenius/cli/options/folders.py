@@ -105,6 +105,12 @@ def _budget(made: argparse.ArgumentParser, *, needed: bool) -> None:
         metavar="DAY",
         help="from which day on nothing more is charged; what was released can still be read",
     )
+    made.add_argument(
+        "--least-share",
+        metavar="SHARE",
+        default="0.001%",
+        help="the least share of the budget that one question takes (default: 0.001%%, so 100,000 questions at most)",
+    )
     made.add_argument("--yes", action="store_true", help="mean it, also where the budget promises little")
 
 

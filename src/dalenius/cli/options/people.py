@@ -24,7 +24,7 @@ def _grant(commands: Commands) -> None:
     made = command(commands, "grant", "grant", help="let an analyst ask about tables, within a share of the budget")
     folder(made)
     made.add_argument("analyst", metavar="ANALYST", help="a name or mail address")
-    made.add_argument("--tables", metavar="NAME", nargs="+", required=True, help="the tables")
+    made.add_argument("--tables", metavar="NAME", nargs="+", action="extend", required=True, help="the tables")
     made.add_argument(
         "--share",
         metavar="S",
@@ -32,7 +32,9 @@ def _grant(commands: Commands) -> None:
     )
     made.add_argument("--study", metavar="NAME", help="the study inside which the analyst asks")
     made.add_argument("--most-epsilon", metavar="E", help="the most that one question may cost")
-    made.add_argument("--rate", metavar="N/SECONDS", help="how often questions may be charged, such as 20/3600")
+    made.add_argument(
+        "--rate", metavar="N/SECONDS", help="how often questions may be charged, such as 20/3600 (default: 1000/3600)"
+    )
     made.add_argument("--until", metavar="DAY", help="the day on which the grant ends")
     made.add_argument(
         "--pays-for-replays", action="store_const", const=True, help="answers that are known count against the share"

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from dalenius.accounting.amounts import Amount
 from dalenius.accounting.shares import affordable, epsilon_of
 from dalenius.curator.answers.answers import Answer
+from dalenius.curator.answers.encoding import fitting
 from dalenius.curator.answers.notes import notes
 from dalenius.curator.asking.prices import Offer, bought, warning
 from dalenius.curator.asking.progress import Progress, ticking
@@ -30,6 +31,7 @@ from dalenius.privacy.numbers import Number, positive, shown, whole
 from dalenius.query.estimates.expectations import ExpectedError
 from dalenius.query.pricing.pricing import Priced, priced
 from dalenius.query.pricing.releasing import Released
+from dalenius.query.pricing.sizes import MOST_ANSWER
 from dalenius.query.questions import Question
 
 Errors: TypeAlias = Number | Mapping[str, Number]
@@ -38,6 +40,8 @@ Weights: TypeAlias = Mapping[str, Number]
 """How much of the price goes to a column, relative to 1 for the others."""
 
 _LONGEST = 100
+_OF_CARD = 10_000_000
+"""How many bytes are left for a card, which is far shorter."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +210,8 @@ class Asked:
 
         def finished(released: Released) -> Answer:
             shaped = price.answer(released, nonnegative=nonnegative, digits=places)
-            return Answer.from_shaped(shaped, level=price.level, derivation=derivation, notes=notes(price, shaped))
+            answer = Answer.from_shaped(shaped, level=price.level, derivation=derivation, notes=notes(price, shaped))
+            return fitting(answer, MOST_ANSWER - _OF_CARD)
 
         form = bool(nonnegative), places
         return self.buy(price, finished, text=self.text, form=form, key=key, fresh=fresh, progress=progress)
@@ -301,7 +306,9 @@ class Asked:
         self._asker.payer(self.question).require_one_relation()
         level = offer.agreed_level()
         share = offer.share if offer.error is None else self._solved(offer, level, weights)
-        return self._at(offer.epsilon, share, level, weights)
+        price = self._at(offer.epsilon, share, level, weights)
+        price.explain()  # refuses what would be too long to be stored, also to whoever only asks for the price
+        return price
 
     def bought(self, *, epsilon: Number | None = None, share: Number | None = None) -> dict[str, Amount]:
         """What an epsilon or a share buys of the budget of everybody who would pay."""

@@ -6,15 +6,17 @@ All of it is decided from the question, the catalog and the ledger; no data is r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dalenius.accounting.amounts import Amount
+from dalenius.accounting.shares import epsilon_of
 from dalenius.curator.catalog import Population
-from dalenius.curator.names import as_share, fraction
+from dalenius.curator.folder.declarations import share as written_share
+from dalenius.curator.names import as_share, fraction, percent
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.numbers import Number, exact, positive
+from dalenius.privacy.numbers import Number, exact, positive, shown
 from dalenius.query.estimates.estimates import LEVEL
 
 DEFAULT_SHARE = Fraction(1, 100)
@@ -110,20 +112,31 @@ def as_level(level: Number) -> Fraction:
     return share
 
 
-def bought(people: Iterable[Population], *, epsilon: Number | None, share: Number | None) -> dict[str, Amount]:
-    """What an epsilon or a share buys of each population's budget; refused where that is no more than one unit, to
-    which anything smaller is rounded up."""
+def bought(people: Collection[Population], *, epsilon: Number | None, share: Number | None) -> dict[str, Amount]:
+    """What an epsilon or a share buys of each population's budget; refused where that is less than the least share that
+    a question takes."""
     if epsilon is not None:
         amounts = {each.name: each.rectangle.amount(epsilon=epsilon) for each in people}
     else:
         assert share is not None
         size = as_share(share)
         amounts = {each.name: each.rectangle.part(share=size) for each in people}
-    for name, amount in amounts.items():
-        if amount.divergence <= 1:
-            offer = ("share", share) if epsilon is None else ("epsilon", epsilon)
-            raise InvalidParameter(*offer, allowed=f"worth more than the smallest charge to {name}, 10^-15")
+    for each in people:
+        if amounts[each.name].divergence < each.rectangle.part(share=each.least_share).divergence:
+            raise _too_little(each, "share" if epsilon is None else "epsilon", share if epsilon is None else epsilon)
     return amounts
+
+
+def _too_little(people: Population, name: str, offer: Number | None) -> InvalidParameter:
+    """Why less is not sold: whoever could ask without end would learn from how questions are answered."""
+    least = people.least_share
+    words = {"share": written_share(least), "epsilon": str(shown(epsilon_of(people.rectangle, least)))}
+    return InvalidParameter(
+        name,
+        offer,
+        allowed=f"worth at least {percent(least)} of the budget of {people.name}, the least that a question takes",
+        hint=f"{name}={words[name]!r} is enough.",
+    )
 
 
 def warning(people: Mapping[str, Population], epsilons: Mapping[str, Fraction]) -> str | None:

@@ -138,6 +138,10 @@ def content(text: str) -> Content:
         facts = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidParameter(NAME, "not readable", allowed="written in TOML", hint=f"{error}.") from None
+    except (ValueError, RecursionError):  # what Python itself does not read
+        raise InvalidParameter(
+            NAME, "not readable", allowed="nested less deeply, with numbers of at most 4,200 digits"
+        ) from None
     try:
         _require_format(facts)
         return Content(facts["database"]["ledger"], sections.catalog(facts))

@@ -98,7 +98,7 @@ def kept(folder: Path) -> Places:
             isinstance(text, str) for text in (*found.values(), *passwords.values())
         ):
             return Places(found.get("ledger"), found.get("mark"), passwords)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, InvalidParameter):
+    except (ValueError, RecursionError):  # not TOML, not UTF-8, not what stands there, or what Python does not read
         pass  # what it says is not repeated here
     raise InvalidParameter(
         NAME, "not readable", allowed='written in TOML, with "ledger", "mark" and the values of [passwords] as texts'

@@ -13,7 +13,7 @@ from typing import Any
 
 from dalenius.accounting.budget import Budget
 from dalenius.curator import blocks
-from dalenius.curator.catalog import Catalog, Draft, Grant, Partition, Population, Study
+from dalenius.curator.catalog import DEFAULT_RATE, LEAST_SHARE, Catalog, Draft, Grant, Partition, Population, Study
 from dalenius.curator.declaring import relation_name
 from dalenius.curator.folder.declarations import (
     UNKNOWN,
@@ -37,7 +37,7 @@ from dalenius.privacy.numbers import positive, whole
 from dalenius.query.tables import Most, Table, Unit, UnitColumn, Via
 
 SECTIONS = ("populations", "tables", "studies", "grants")
-_POPULATION = ("epsilon", "delta", "neighbours", "purpose", "retires", "partition")
+_POPULATION = ("epsilon", "delta", "neighbours", "purpose", "retires", "least_share", "partition")
 _TABLE = ("source", "population", "unit", "most", "public", "size", "keys", "rename", "nulls", "columns")
 _STUDY = ("population", "share", "reserve", "start", "end", "purpose")
 _GRANT = ("tables", "share", "shares", "study", "most_epsilon", "rate", "until", "pays_for_replays")
@@ -91,6 +91,7 @@ def _with_population(found: Catalog, name: str, facts: Plain) -> Catalog:
         neighbours=facts.get("neighbours", "add_remove"),
         purpose=of(str, purpose=facts.get("purpose", "")),
         retires=moment(retires=facts.get("retires")),
+        least_share=as_share(facts.get("least_share", LEAST_SHARE)),
     )
 
 
@@ -238,9 +239,9 @@ def _shares(found: Catalog, tables: tuple[str, ...], facts: Plain) -> dict[str, 
     return {name: as_share(facts.get("share", 1)) for name in people}
 
 
-def _rate(written: object) -> Rate | None:
+def _rate(written: object) -> Rate:
     if written is None:
-        return None
+        return DEFAULT_RATE
     with at("rate"):
         names = ("count", "seconds")
         require_names(of(dict, rate=written), names, names)
@@ -268,6 +269,7 @@ def _population_facts(declared: Catalog, people: Population) -> Plain:
         neighbours=relation_name(people.neighbours),
         purpose=people.purpose or None,
         retires=people.retires and day(people.retires),
+        least_share=None if people.least_share == LEAST_SHARE else share(people.least_share),
         partition=parts and _partition_facts(declared, parts),
     )
 
@@ -324,7 +326,7 @@ def _grant_facts(grant: Grant) -> Plain:
         shares=None if one else shares or None,
         study=grant.study,
         most_epsilon=None if grant.most_epsilon is None else figure(grant.most_epsilon),
-        rate=grant.rate and {"count": grant.rate.count, "seconds": grant.rate.seconds},
+        rate=None if grant.rate == DEFAULT_RATE else {"count": grant.rate.count, "seconds": grant.rate.seconds},
         until=grant.until and day(grant.until),
         pays_for_replays=grant.pays_for_replays or None,
     )
