@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from random import Random
 
 import pytest
 
 from dalenius.engines.conformance import checking
 from dalenius.engines.conformance.checking import check, quick_check
+from dalenius.engines.conformance.comparing import Tables
 from dalenius.engines.conformance.plans import Generated, nodes, plans
-from dalenius.engines.conformance.worlds import Database, small_database, world
-from dalenius.engines.duckdb.dialect import DuckDBDialect
+from dalenius.engines.conformance.worlds import Database, owned, small_database, world
+from dalenius.engines.duckdb.dialect import DUCKDB, DuckDBDialect
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.reference.engine import ReferenceEngine
-from dalenius.engines.sql import passes, relations
+from dalenius.engines.sql import keeping, passes, relations
+from dalenius.engines.sql.dialect import Rows
 from dalenius.errors import QueryRefused
 from dalenius.query.binding import sources
 from dalenius.query.plan.relations import Join
@@ -26,6 +29,7 @@ from opened_engines import ENGINES, engine
 WORLDS = 10
 EACH = 50
 PLANS = {"duckdb": 200, "postgres": 200, "spark": 10}
+JOINS = {"postgres": 40, "spark": 5}
 
 
 def differing(
@@ -147,11 +151,37 @@ def test_duckdb_keeps_the_rows_in_joins_that_the_reference_keeps(where: int) -> 
 
 
 @pytest.mark.usefixtures("small_joins")
-@pytest.mark.parametrize("which", ["true", "row_number() OVER (PARTITION BY unit) <= 3"])
-def test_the_check_notices_an_engine_that_keeps_all_rows_in_joins_or_the_first_ones(
-    monkeypatch: pytest.MonkeyPatch, which: str
+@pytest.mark.parametrize("name", ["postgres", "spark"])
+def test_other_engines_keep_the_rows_in_joins_that_the_reference_keeps(name: str) -> None:
+    here = world(0)
+    tables = Tables(engine(name), here, owned(small_database(here, "agree")))
+    joins = list(islice(filter(joins_units, plans(400, where=0)), JOINS[name]))
+    assert len(joins) == JOINS[name]
+    assert [str(each) for plan in joins for each in tables.differences(plan)] == []
+    engine(name).hold(())
+
+
+def uncut(join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+    return "", left.sql, right.sql
+
+
+def by_place(join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+    return "", *(
+        f"SELECT * FROM ({each.sql}) QUALIFY row_number() OVER (PARTITION BY unit) <= 3" for each in (left, right)
+    )
+
+
+def each_side(join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+    """So many rows of each side, and the product of them."""
+    sides = ((join.left, left), (join.right, right))
+    placed = [keeping._placed(DUCKDB, rows, side, join, ["unit"]) for side, rows in sides]
+    return "", *(f"SELECT * FROM ({each}) WHERE place <= {join.most}" for each in placed)
+
+
+@pytest.mark.usefixtures("small_joins")
+@pytest.mark.parametrize("wrong", [uncut, by_place, each_side])
+def test_the_check_notices_an_engine_that_keeps_other_rows_in_joins(
+    monkeypatch: pytest.MonkeyPatch, wrong: Callable[[Join, Rows, Rows], tuple[str, str, str]]
 ) -> None:
-    always = "count(*) OVER () > 0 AND"  # QUALIFY needs a window
-    kept = lambda d, child, relation, most: f"SELECT * FROM ({child.sql}) QUALIFY {always} {which}"  # noqa: E731
-    monkeypatch.setattr(DuckDBDialect, "first_rows", kept)
+    monkeypatch.setattr(DuckDBDialect, "first_pairs", lambda d, join, left, right: wrong(join, left, right))
     assert any(True for where in (0, 1) for _ in differing(150, where, only=joins_units))

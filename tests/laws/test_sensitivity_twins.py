@@ -22,7 +22,7 @@ from dalenius.engines.duckdb.dialect import DUCKDB, DuckDBDialect
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.duckdb.names import OWNER
 from dalenius.engines.duckdb.snapshots import Import
-from dalenius.engines.sql import passes, relations
+from dalenius.engines.sql import passes, relations, units
 from dalenius.engines.sql.dialect import Dialect, Rows
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.binding import sources
@@ -161,11 +161,12 @@ def test_joins_that_keep_few_rows_are_as_stable_as_others(monkeypatch: pytest.Mo
 
 
 def test_rows_in_joins_cut_by_position_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def by_position(d: Dialect, child: Rows, relation: Any, most: int) -> str:
-        return f"SELECT * FROM ({child.sql}) QUALIFY row_number() OVER (ORDER BY {OWNER} DESC) <= 20"
+    def by_position(d: Dialect, join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+        first = f"SELECT * FROM ({left.sql}) QUALIFY row_number() OVER (ORDER BY {OWNER} DESC) <= 20"
+        return "", first, right.sql
 
     few_rows_in_joins(monkeypatch)
-    monkeypatch.setattr(DuckDBDialect, "first_rows", by_position)
+    monkeypatch.setattr(DuckDBDialect, "first_pairs", by_position)
     assert caught(having("private join"))
 
 
@@ -184,7 +185,7 @@ def test_units_of_two_populations_taken_for_one_are_noticed() -> None:
         found = right(relation)
         if len(relation.populations) == 1:
             return found
-        numbered = f"{OWNER} - ({OWNER} % {relations.TAGS} + {relations.TAGS}) % {relations.TAGS} AS {OWNER}"
+        numbered = f"{OWNER} - ({OWNER} % {units.TAGS} + {units.TAGS}) % {units.TAGS} AS {OWNER}"
         return Rows(f"SELECT {numbered}, {columns(relation)} FROM ({found.sql})")
 
     with spelling(relations.rows, Union, merged):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 from unittest.mock import patch
 
@@ -95,11 +96,15 @@ def loose_join(relation: Join, right: Any) -> Rows:
 
 @contextmanager
 def joins_cut_by_position() -> Iterator[None]:
-    def first(d: Dialect, child: Rows, relation: Any, most: int) -> str:
-        return f"SELECT * FROM ({child.sql}) QUALIFY row_number() OVER (ORDER BY {OWNER} DESC) <= 20"
+    def first(d: Dialect, join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+        return "", f"SELECT * FROM ({left.sql}) QUALIFY row_number() OVER (ORDER BY {OWNER} DESC) <= 20", right.sql
 
-    with patch.object(sources, "Join", partial(Join, most=3)), patch.object(DuckDBDialect, "first_rows", first):
+    with patch.object(sources, "Join", partial(Join, most=3)), patch.object(DuckDBDialect, "first_pairs", first):
         yield
+
+
+def all_pairs(d: Dialect, join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+    return "", left.sql, right.sql
 
 
 def by_other_units(relation: UnitFilter, right: Any) -> Rows:
@@ -123,15 +128,16 @@ def without_spread(neighbours: Neighbours, *, groups: int, lower: int, upper: in
     return right if isinstance(neighbours, AddRemove) else replace(right, l2_squared=2 * groups * most**2, linf=most)
 
 
-def larger_side(self: Join) -> int | None:
-    """A unit has as many rows after a join as on one of its sides."""
-    if self.of_units:
-        return max(self._kept(self.left), self._kept(self.right))
-    return right_rows(self)
+def one_value_each(self: measurements._Lowering, name: str) -> int:
+    """A unit is taken to bring one value, though it may bring as many as it may have groups."""
+    place = distinct(self, name)
+    change = bounded_change(self._neighbours, groups=1, lower=0, upper=1)
+    self.measurements[place] = replace(self.measurements[place], sensitivity=change)
+    return place
 
 
-right_rows = Join.rows_of_unit.fget  # type: ignore[attr-defined]
 right_block = blocks.block_of
+distinct = measurements._Lowering._distinct
 
 
 @contextmanager
@@ -165,9 +171,10 @@ def winners_for_free(self: Priced) -> Any:
 @contextmanager
 def charging(wrong: Callable[[Priced], Any]) -> Iterator[None]:
     """Another charge, and nothing that stops a measurement that was not paid for."""
-    free = patch.object(Allowance, "draw", lambda self, loss: None)
-    both = patch.object(JointAllowance, "draw", lambda self, loss: None)
-    with patch.object(Priced, "charge", property(wrong)), free, both:
+    with ExitStack() as gone:
+        for kind, method in product((Allowance, JointAllowance), ("draw", "require")):
+            gone.enter_context(patch.object(kind, method, lambda self, loss: None))
+        gone.enter_context(patch.object(Priced, "charge", property(wrong)))
         yield
 
 
@@ -252,13 +259,15 @@ BUGS = (
             lambda: spelling(passes.spelled, Values, without_rows), part="Values"),
     Planted("different values without a bound", ("C3",), "bounding",
             lambda: spelling(passes.spelled, DistinctValues, without_groups), part="DistinctValues"),
+    Planted("one value of each unit in COUNT DISTINCT", ("A4", "C3"), "bounding",
+            lambda: patch.object(measurements._Lowering, "_distinct", one_value_each), part="statistics"),
     Planted("order-dependent truncation", ("C6",), "bounding",
             lambda: patch.object(passes, "_keep", by_position), where=(1, 2, 3)),
     Planted("rows of joins cut by position", ("C4", "C6"), "bounding", joins_cut_by_position, part="private join"),
     Planted("join without equal units", ("C4",), "bounding",
             lambda: spelling(relations.rows, Join, loose_join), part="private join"),
-    Planted("rows of a join taken for those of its larger side", ("C4",), "bounding",
-            lambda: patch.object(Join, "rows_of_unit", property(larger_side)), part="joins"),
+    Planted("pairs of a join not bounded", ("C4",), "bounding",
+            lambda: patch.object(DuckDBDialect, "first_pairs", all_pairs), part="joins"),
     Planted("distinct across units", ("C3", "D2"), "bounding",
             lambda: spelling(relations.rows, Distinct, across_units), part="Distinct", where=(0, 1, 2, 3, 4, 5)),
     Planted("inner groups across units", ("C3", "D2"), "bounding",

@@ -57,13 +57,18 @@ def group_hash(unit: int | bool | str, key: Sequence[Code]) -> int:
 
 def kept(unit: int | bool | str, keys: Iterable[tuple[Code, ...]], groups: int | None) -> list[tuple[Code, ...]]:
     """The keys of a unit that count: the `groups` smallest by (hash, key), or all of them where `groups` is None."""
-    ordered = sorted(set(keys), key=lambda key: (group_hash(unit, key), [_order(part) for part in key]))
+    ordered = sorted(set(keys), key=lambda key: row_order(unit, key))
     return ordered[:groups]
 
 
 def first_rows(unit: int | bool | str, rows: Iterable[tuple[Code, ...]], most: int) -> list[tuple[Code, ...]]:
     """The rows of a unit that a join keeps: the `most` smallest by (hash, row), equal rows each by itself."""
-    return sorted(rows, key=lambda row: (group_hash(unit, row), [_order(part) for part in row]))[:most]
+    return sorted(rows, key=lambda row: row_order(unit, row))[:most]
+
+
+def row_order(unit: int | bool | str, row: Sequence[Code]) -> tuple[int, list[tuple[bool, int, bytes]]]:
+    """What the rows of a unit, or its keys, are ordered by: the public hash, then the row itself."""
+    return group_hash(unit, row), [_order(part) for part in row]
 
 
 def _order(code: Code) -> tuple[bool, int, bytes]:

@@ -41,10 +41,10 @@ def test_a_public_table_nested_many_times_is_refused_before_anything_is_read() -
                  columns={"x": dl.Int(0, 9)})  # fmt: skip
     db.add_table("pub", pa.table({"n": [1, 2, 3]}), public=True, columns={"n": dl.Int(0, 10)})
     inner = "SELECT pid, x FROM t"
-    for i in range(8):
-        inner = f"SELECT DISTINCT l{i}.pid AS pid, c{i}.n AS x FROM ({inner}) l{i} JOIN pub c{i} ON l{i}.x*0 = c{i}.n*0"
-    assert db.sql(f"SELECT COUNT(*) FROM ({inner}) q").question.relation.fan_out == 3**8
-    with pytest.raises(dl.errors.QueryRefused, match="19,683 rows"):
+    for i in range(5):
+        inner = f"SELECT l{i}.pid AS pid, c{i}.n AS x FROM ({inner}) l{i} JOIN pub c{i} ON l{i}.x = c{i}.n*0"
+    assert db.sql(f"SELECT COUNT(*) FROM ({inner}) q").question.relation.fan_out == 3**5
+    with pytest.raises(dl.errors.QueryRefused, match="218,700 rows"):
         db.sql(f"SELECT COUNT(*) FROM ({inner}) q JOIN pub c ON q.x*0 = c.n*0")
 
 
@@ -62,7 +62,7 @@ def test_a_unit_with_many_rows_joins_with_itself_and_gets_an_answer() -> None:
                  unit="pid", most=MOST, columns={"x": dl.Int(0, 9)})  # fmt: skip
     triple = "t a JOIN t b ON a.pid = b.pid JOIN t c ON a.pid = c.pid"
     asked = db.sql(f"SELECT COUNT(*) AS n FROM {triple}")
-    assert "at most 300 rows of a unit from each side" in asked.explain(share="1%")
+    assert "with at most 300 rows of a unit" in asked.explain(share="1%")
     assert len(asked.run(share="1%").to_arrow()) == 1
 
 

@@ -6,10 +6,18 @@ from dalenius.engines.duckdb.names import rows_table, stored, texts_table
 from dalenius.engines.hashing import DIGITS
 from dalenius.engines.sql.dialect import Dialect, Rows, listed
 from dalenius.engines.sql.hashes import group_hash
-from dalenius.engines.sql.relations import row_hashes
+from dalenius.engines.sql.keeping import (
+    first_matches,
+    first_paired,
+    joined,
+    on_terms,
+    pairs,
+    row_hashes,
+    side_columns,
+)
 from dalenius.query.calendar import DATE_PATTERN, MOMENT_PATTERN
 from dalenius.query.functions.evaluation import BLANKS
-from dalenius.query.plan.relations import Relation, Scan
+from dalenius.query.plan.relations import Join, Relation, Scan
 from dalenius.query.types import Text
 
 
@@ -120,7 +128,7 @@ class DuckDBDialect(Dialect):
         heavy = f"SELECT {self.owner} FROM side GROUP BY {self.owner} HAVING count(*) > {most}"
         light = f"SELECT {columns} FROM side ANTI JOIN heavy USING ({self.owner})"
         rest = f"SELECT {columns} FROM side SEMI JOIN heavy USING ({self.owner})"
-        hashed = row_hashes(self, rest, child, relation)
+        hashed = row_hashes(self, Rows(rest, child.coded), relation, relation)
         # A heap of the smallest rows, not a window: it holds no more rows than it keeps.
         fields = [f"hash := {group_hash('own', 'row_number')}"]
         for place, name in enumerate(relation.schema):
@@ -132,6 +140,24 @@ class DuckDBDialect(Dialect):
         grouped = f"{smallest} FROM ({hashed} {self.once}) GROUP BY {self.owner}"
         first = f"SELECT {listed([self.owner, *values])} FROM ({grouped})"
         return f"WITH side AS NOT MATERIALIZED ({child.sql}), heavy AS MATERIALIZED ({heavy}) {light} UNION ALL {first}"
+
+    def first_pairs(self, join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+        """Likewise: only units with too many pairs are hashed, and only rows that match too many."""
+        keys = listed([self.owner, *on_terms(join)])
+        counted = f"SELECT {keys}, count(*) AS n FROM b GROUP BY {keys}"
+        paired, count = f"a {joined(join)} matches USING ({keys})", pairs(join, "n")
+        heavy = f"SELECT {self.owner} FROM {paired} GROUP BY {self.owner} HAVING sum({count}) > {join.most}"
+        crowded = f"SELECT {keys} FROM matches WHERE n > {join.most}"
+        before = f"WITH a AS NOT MATERIALIZED ({left.sql}), b AS NOT MATERIALIZED ({right.sql}), "
+        before += f"matches AS MATERIALIZED ({counted}), heavy AS MATERIALIZED ({heavy}) "
+        rest = f"SELECT {side_columns(self, join, join.left)}, {count} AS n FROM {paired}"
+        first = first_paired(self, join, Rows(f"{rest} SEMI JOIN heavy USING ({self.owner})", left.coded))
+        kept = f"SELECT * FROM a ANTI JOIN heavy USING ({self.owner}) UNION ALL {first}"
+        if not join.cuts_matches:
+            return before, kept, "SELECT * FROM b"
+        many = Rows(f"SELECT * FROM b SEMI JOIN ({crowded}) c USING ({keys})", right.coded)
+        few = f"SELECT * FROM b ANTI JOIN ({crowded}) c USING ({keys})"
+        return before, kept, f"{few} UNION ALL {first_matches(self, join, many)}"
 
     def text_number(self, code: str) -> str:
         return f"({code} >> 32)"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import singledispatch
+from itertools import accumulate
 from typing import TypeAlias
 
-from dalenius.engines.hashing import first_rows
+from dalenius.engines.hashing import first_rows, row_order
 from dalenius.engines.reference.canonical import Row as StoredRow
 from dalenius.query.expressions import Expression
 from dalenius.query.functions.evaluation import evaluate
@@ -40,6 +41,10 @@ class Row:
 
     owner: Owner
     values: Mapping[str, Code]
+
+
+Matched: TypeAlias = tuple[Row, list[Row]]
+"""A row of the left side of a join, and the rows of the right side that it matches."""
 
 
 @singledispatch
@@ -76,23 +81,49 @@ def _(relation: Project, stored: Stored) -> list[Row]:
 @rows_of.register
 def _(relation: Join, stored: Stored) -> list[Row]:
     nothing = dict.fromkeys(relation.right.schema)
-    both = relation.of_units
-    left, right = (_joinable(side, relation, stored) for side in (relation.left, relation.right))
-    partners = _by_key(right, [right for _, right in relation.on], both=both)
     found = []
-    for row in left:
-        key = _join_key(row, [left for left, _ in relation.on], both=both)
-        matches = partners.get(key, []) if None not in key[1] else []
+    for row, matches in _matched(relation, stored):
         found += [Row(row.owner or other.owner, {**row.values, **other.values}) for other in matches]
         if not matches and relation.kind == "left":
             found.append(Row(row.owner, {**row.values, **nothing}))
     return found
 
 
-def _joinable(side: Relation, join: Join, stored: Stored) -> list[Row]:
-    """One side of a join; where units are joined, at most `join.most` rows of each."""
-    rows = rows_of(side, stored)
-    return _few(rows, list(side.schema), join.most) if join.of_units else rows
+def _matched(join: Join, stored: Stored) -> list[Matched]:
+    """The rows of the left side, each with those of the right side that it matches; where units are joined, those
+    that are kept of each."""
+    both = join.of_units
+    partners = _by_key(rows_of(join.right, stored), [right for _, right in join.on], both=both)
+    if both:
+        partners = {key: _few(rows, list(join.right.schema), join.most) for key, rows in partners.items()}
+    found = []
+    for row in rows_of(join.left, stored):
+        key = _join_key(row, [left for left, _ in join.on], both=both)
+        found.append((row, partners.get(key, []) if None not in key[1] else []))
+    return [pair for mine in _by_owner(found) for pair in _within_product(mine, join)] if both else found
+
+
+def _within_product(mine: list[Matched], join: Join) -> list[Matched]:
+    """Of the rows of one unit the first ones, whose pairs add up to no more than `join.most`."""
+    pairs = [len(matches) or int(join.kind == "left") for _, matches in mine]
+    if sum(pairs) <= join.most:
+        return mine
+    places = sorted(range(len(mine)), key=lambda place: _order(mine[place][0], join.left))
+    upto = accumulate(pairs[place] for place in places)
+    return [mine[place] for place, total in zip(places, upto, strict=True) if total <= join.most]
+
+
+def _order(row: Row, side: Relation) -> tuple[int, list[tuple[bool, int, bytes]]]:
+    assert row.owner is not None
+    assert row.owner[1] is not None
+    return row_order(row.owner[1], [row.values[name] for name in side.schema])
+
+
+def _by_owner(found: Iterable[Matched]) -> Iterable[list[Matched]]:
+    mine: dict[Owner, list[Matched]] = {}
+    for pair in found:
+        mine.setdefault(pair[0].owner, []).append(pair)
+    return mine.values()
 
 
 def _few(rows: Iterable[Row], names: list[str], most: int) -> list[Row]:

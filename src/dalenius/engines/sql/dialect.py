@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dalenius.query.functions.evaluation import BLANKS, CAPITALS, SMALLS, TRUTHS
-from dalenius.query.plan.relations import UNIT, Relation, Scan
+from dalenius.query.plan.relations import UNIT, Join, Relation, Scan
 from dalenius.query.types import Bool, Domain, Ranged
 
 NARROW = 2**63
@@ -226,6 +226,11 @@ class Dialect(ABC):
 
     def first_rows(self, child: Rows, relation: Relation, most: int) -> str | None:
         """At most so many rows of each unit, in a way of the engine's own; None to spell it as for every engine."""
+        return None
+
+    def first_pairs(self, join: Join, left: Rows, right: Rows) -> tuple[str, str, str] | None:
+        """The rows that a join of units keeps of its sides, in a way of the engine's own: what stands before SELECT,
+        and both sides. None to spell it as for every engine."""
         return None
 
     def unit_size(self, relation: Relation) -> str:

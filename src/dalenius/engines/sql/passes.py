@@ -13,7 +13,8 @@ from functools import singledispatch
 
 from dalenius.engines.sql.dialect import Dialect, Rows
 from dalenius.engines.sql.hashes import folded, folded_identity, folded_unit, group_hash, key_number, mixed
-from dalenius.engines.sql.relations import at_most, require_sum, rows, scaled, unit_id
+from dalenius.engines.sql.relations import at_most, require_sum, rows, scaled
+from dalenius.engines.sql.units import unit_id
 from dalenius.query.plan.figures import combinations, least_known
 from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, UnitBlocks, Values
 from dalenius.query.plan.relations import Bound, Clamp, Few, Filter, Group, Project, Relation, Scan, UnitFilter

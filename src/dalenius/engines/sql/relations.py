@@ -13,7 +13,8 @@ from functools import singledispatch
 
 from dalenius.engines.sql.dialect import Dialect, Rows, listed
 from dalenius.engines.sql.expressions import spell
-from dalenius.engines.sql.hashes import folded, folded_unit, group_hash, key_number, mixed
+from dalenius.engines.sql.keeping import first_pairs, first_rows, joined, on_terms
+from dalenius.engines.sql.units import owner
 from dalenius.errors import QueryRefused
 from dalenius.query.expressions import Call, Column, Expression
 from dalenius.query.plan.relations import (
@@ -39,9 +40,6 @@ MANY = 2**40
 
 MOST_REPEATED = 100
 """How often columns may be read if terms are written down wherever they are read; above that they are computed once."""
-
-TAGS = 64
-"""How many populations one question may join."""
 
 
 @singledispatch
@@ -70,7 +68,7 @@ def _(relation: Filter, d: Dialect) -> Rows:
         for name in relation.schema
     ]
     selected = listed([*owner(d, relation), *columns])
-    return Rows(f"SELECT {selected} FROM ({opened.sql}) f WHERE {spell(d, relation.condition)}", child.coded)
+    return Rows(f"SELECT {selected} FROM (\n{opened.sql}\n) f WHERE {spell(d, relation.condition)}", child.coded)
 
 
 def _narrowed(d: Dialect, opened: Opened, name: str, domain: Ranged | Choice) -> str:
@@ -88,7 +86,8 @@ def _(relation: Project, d: Dialect) -> Rows:
     if d.once and _grows(relation):
         child = Rows(f"{child.sql} {d.once}", child.coded)
     sql, columns = projected(d, child, relation.child, relation.columns)
-    return Rows(f"SELECT {listed([*owner(d, relation), *columns])} FROM ({sql}) p", passed(child, relation.columns))
+    selected = listed([*owner(d, relation), *columns])
+    return Rows(f"SELECT {selected} FROM (\n{sql}\n) p", passed(child, relation.columns))
 
 
 def _grows(relation: Project) -> bool:
@@ -100,30 +99,29 @@ def _grows(relation: Project) -> bool:
 
 @rows.register
 def _(relation: Join, d: Dialect) -> Rows:
-    left, right = (_joinable(side, relation, d) for side in (relation.left, relation.right))
     both = relation.of_units
     tags = relation.populations if both else ()
     ones, others = [one for one, _ in relation.on], [other for _, other in relation.on]
-    left_side = _as_counted(d, _side(d, left, relation.left, ones, tags), relation, relation.left, ones)
-    right_side = _as_counted(d, _side(d, right, relation.right, others, tags), relation, relation.right, others)
-    conditions = [f"l.on{place} = r.on{place}" for place in range(len(relation.on))]
-    conditions += [f"l.{d.owner} = r.{d.owner}"] if both else []
+    left = _side(d, rows(relation.left, d), relation.left, ones, tags)
+    right = _side(d, rows(relation.right, d), relation.right, others, tags)
+    before, left_sql, right_sql = _kept_of(d, relation, left, right)
+    conditions = [f"l.{name} = r.{name}" for name in [*on_terms(relation), *([d.owner] if both else [])]]
     unit = [f"{'l' if relation.left.private else 'r'}.{d.owner}"] if relation.private else []
     columns = [
         f"{side}.{d.quote(name)}"
         for side, part in (("l", relation.left), ("r", relation.right))
         for name in part.schema
     ]
-    kind = "LEFT JOIN" if relation.kind == "left" else "JOIN"
-    joined = f"({left_side}) l {kind} ({right_side}) r ON {' AND '.join(conditions) or 'true'}"
-    sql = f"SELECT {listed([*unit, *columns])} FROM {joined}"
-    return Rows(sql, {**left.coded, **right.coded})
+    pairs = f"({left_sql}) l {joined(relation)} ({right_sql}) r ON {' AND '.join(conditions) or 'true'}"
+    return Rows(f"{before}SELECT {listed([*unit, *columns])} FROM {pairs}", {**left.coded, **right.coded})
 
 
-def _joinable(side: Relation, join: Join, d: Dialect) -> Rows:
-    """One side of a join, with at most `join.most` rows of each unit where units are joined."""
-    found = rows(side, d)
-    return _few(d, found, side, join.most) if join.cuts(side) else found
+def _kept_of(d: Dialect, join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+    """What stands before a join, and both sides with the rows that it keeps."""
+    if join.cuts:
+        return d.first_pairs(join, left, right) or ("", *first_pairs(d, join, left, right))
+    ones, others = [one for one, _ in join.on], [other for _, other in join.on]
+    return "", _as_counted(d, left.sql, join, join.left, ones), _as_counted(d, right.sql, join, join.right, others)
 
 
 def _few(d: Dialect, child: Rows, relation: Relation, most: int) -> Rows:
@@ -131,40 +129,12 @@ def _few(d: Dialect, child: Rows, relation: Relation, most: int) -> Rows:
     return Rows(first_rows(d, child, relation, most) if own is None else own, child.coded)
 
 
-def first_rows(d: Dialect, child: Rows, relation: Relation, most: int) -> str:
-    """The rows of each unit with the smallest public hashes of (unit, row); equal hashes go by the columns."""
-    names = [d.quote(name) for name in relation.schema]
-    ranks = [d.text_rank(d.quote(name)) if name in child.coded else d.quote(name) for name in relation.schema]
-    order = listed(["hash", *(f"{rank} NULLS LAST" for rank in ranks)])
-    ranked = f"SELECT *, row_number() OVER (PARTITION BY {d.owner} ORDER BY {order}) AS place"
-    hashed = f"SELECT *, {group_hash('own', 'row_number')} AS hash FROM ({row_hashes(d, child.sql, child, relation)}) m"
-    return f"SELECT {listed([d.owner, *names])} FROM ({ranked} FROM ({hashed}) h) k WHERE place <= {most}"
-
-
-def row_hashes(d: Dialect, sql: str, child: Rows, relation: Relation) -> str:
-    """Rows with the numbers that their public hash is made of: `own` for the unit, `row_number` for all columns."""
-    schema = relation.schema
-    terms = [f"{folded_unit(d, unit_id(d, relation), d.unit_size(relation))} AS unit_number"] + [
-        f"{folded(d, d.quote(name), domain)} AS number{place}"
-        for place, (name, domain) in enumerate(schema.items())
-        if name not in child.coded
-    ]
-    numbered = f"SELECT *, {listed(terms)} FROM ({sql}) n {d.fence}".rstrip()
-    numbers = [
-        d.text_number(d.quote(name)) if name in child.coded else mixed(f"number{place}")
-        for place, name in enumerate(schema)
-    ]
-    row_number = key_number(numbers) if numbers else "0"
-    hashed = f"{mixed('unit_number')} + 1 AS own, {row_number} AS row_number"
-    return f"SELECT *, {hashed} FROM ({numbered}) u {d.fence}".rstrip()
-
-
-def _side(d: Dialect, child: Rows, relation: Relation, on: Sequence[Expression], tags: Sequence[str]) -> str:
-    """One side of a join, with the terms that are compared."""
+def _side(d: Dialect, child: Rows, relation: Relation, on: Sequence[Expression], tags: Sequence[str]) -> Rows:
+    """One side of a join, with the terms that are compared as `on0`, ..."""
     opened = texts_opened(d, child, relation, computed(on))
     terms = [f"{spell(d, term)} AS on{place}" for place, term in enumerate(on)]
     columns = [_kept(d, opened, name) for name in relation.schema]
-    return f"SELECT {listed([*owner(d, relation, tags), *columns, *terms])} FROM ({opened.sql}) s"
+    return Rows(f"SELECT {listed([*owner(d, relation, tags), *columns, *terms])} FROM ({opened.sql}) s", child.coded)
 
 
 def _as_counted(d: Dialect, sql: str, join: Join, side: Relation, on: Sequence[Expression]) -> str:
@@ -256,7 +226,7 @@ def _(relation: Clamp, d: Dialect) -> Rows:
         f"{clamped(d.quote(name), *bounds[name])} AS {d.quote(name)}" if name in bounds else d.quote(name)
         for name in relation.schema
     ]
-    return Rows(f"SELECT {listed([*owner(d, relation), *columns])} FROM ({child.sql}) c", child.coded)
+    return Rows(f"SELECT {listed([*owner(d, relation), *columns])} FROM (\n{child.sql}\n) c", child.coded)
 
 
 @rows.register
@@ -297,35 +267,7 @@ def require_sum(domain: Domain, most: int) -> None:
         )
 
 
-# ---- units and texts
-
-
-def owner(d: Dialect, relation: Relation, tags: Sequence[str] = ()) -> list[str]:
-    """The unit column, if there is one. Where rows of several populations (`tags`) meet, a unit is 64 times its id
-    plus the place of its population, so that equal ids stay apart; ids have 120 bits."""
-    populations = relation.populations
-    if not populations:
-        return []
-    if len(tags) <= 1 or tuple(tags) == populations:
-        return [d.owner]
-    if len(tags) > TAGS:
-        raise QueryRefused(f"{len(tags)} populations", rule=f"one question joins at most {TAGS}", instead="Ask twice.")
-    places = [tags.index(population) for population in populations]
-    place = str(places[0])
-    if len(places) > 1:
-        place = f"CASE {_tag(d)} {' '.join(f'WHEN {old} THEN {new}' for old, new in enumerate(places))} END"
-    return [f"{d.cast(unit_id(d, relation), d.wide)} * {TAGS} + {place} AS {d.owner}"]
-
-
-def unit_id(d: Dialect, relation: Relation) -> str:
-    """The id of a row's unit, without the place of its population."""
-    if len(relation.populations) <= 1:
-        return d.owner
-    return d.quotient(f"({d.owner} - {_tag(d)})", str(TAGS), d.wide)
-
-
-def _tag(d: Dialect) -> str:
-    return f"(({d.owner} % {TAGS} + {TAGS}) % {TAGS})"
+# ---- texts
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from dalenius.errors import QueryRefused, TooManyKeys
 from dalenius.query.binding.inner import inner, output_name, starless
-from dalenius.query.binding.limits import groups_limit, require_sum, rows_limit
+from dalenius.query.binding.limits import groups_limit, require_little_work, require_sum, rows_limit
 from dalenius.query.binding.outputs import MOST_KEYS, Outputs, Shown
 from dalenius.query.binding.scopes import Names, Scope, Setting
 from dalenius.query.binding.sources import rows
 from dalenius.query.binding.terms import aggregated, aliases, positioned, require_truth, without_aliases
 from dalenius.query.expressions import Call, Expression
 from dalenius.query.plan.figures import combinations
-from dalenius.query.plan.relations import MOST_FAN_OUT, MOST_ROWS_OF_UNIT, Project, Relation
+from dalenius.query.plan.relations import Project, Relation
 from dalenius.query.questions import KeyOf, Output, Post, Question, Top, ValueOf
 from dalenius.query.syntax.rendering import group_text, item_text, query_text, text
 from dalenius.query.syntax.syntax import Item, Name, Order, Query, Select, Term, UnionAll
@@ -158,7 +158,7 @@ def _question(query: Select, outputs: Outputs, output: Output, most: Most | None
     columns += [(name, argument) for argument, name in outputs.arguments.items()]
     relation = Project(outputs.scope.relation, tuple(columns))
     public = combinations([key.domain for key in outputs.keys])
-    _require_bounded(query, relation)
+    require_little_work(relation, len(outputs.statistics), clause=query_text(query))
     _require_few(query, outputs, public)
     _require_statistics(query, outputs, public)
     limits = _limits(query, outputs, relation, most, public)
@@ -212,20 +212,6 @@ def _require_private(query: Select, scope: Scope) -> None:
             query_text(query),
             rule=f"its populations have different neighbours ({listed})",
             instead="Ask one question for each population.",
-        )
-
-
-def _require_bounded(query: Select, relation: Relation) -> None:
-    """Refuse questions in which one row or one unit could cause so much work that it decides whether there is an
-    answer; joins are checked one by one before, and here all that was put together."""
-    fan_out, rows_of_unit = relation.fan_out, relation.rows_of_unit or 0
-    if fan_out is None or fan_out > MOST_FAN_OUT or rows_of_unit > MOST_ROWS_OF_UNIT:
-        raise QueryRefused(
-            query_text(query),
-            rule=f"one row could turn into more than {MOST_FAN_OUT:,} rows, or one unit have more than "
-            f"{MOST_ROWS_OF_UNIT:,}",
-            instead="Join on columns that are unique in the public table, aggregate per unit before joining, or ask "
-            "about the parts of a union one by one.",
         )
 
 

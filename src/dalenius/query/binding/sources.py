@@ -16,7 +16,7 @@ from dalenius.query.binding.scopes import PathKey, Scope, Setting, TheUnit, Visi
 from dalenius.query.binding.terms import condition, conjuncts, expression, filtered
 from dalenius.query.expressions import Call, Column, Expression
 from dalenius.query.functions.functions import call
-from dalenius.query.plan.relations import MOST_FAN_OUT, MOST_UNIT_JOINS, Join, Relation, UnitFilter
+from dalenius.query.plan.relations import JOIN_ROWS, MOST_ROWS_OF_UNIT, MOST_UNIT_JOINS, Join, Relation, UnitFilter
 from dalenius.query.syntax.rendering import join_text, text
 from dalenius.query.syntax.syntax import Apply, Joined, Name, Select, Source, Subquery, TableName, Term, UnitsIn
 
@@ -116,7 +116,7 @@ def _joined(joined: Joined, setting: Setting, waiting: list[Term]) -> Scope:
         return _outer(joined, conditions, left, right, names=(first, second))
     names = _names(first, second, conditions, lost=None)
     relation = Join(left.relation, right.relation, tuple(conditions.on))
-    _check_fan_out(joined, relation)
+    _check_rows(joined, relation)
     return filtered(Scope(relation, names), conditions.further)
 
 
@@ -132,7 +132,7 @@ def _outer(joined: Joined, conditions: _Conditions, left: Scope, right: Scope, *
             )
     kept = filtered(right, conditions.further)
     relation = Join(left.relation, kept.relation, tuple(conditions.on), "left")
-    _check_fan_out(joined, relation)
+    _check_rows(joined, relation)
     return Scope(relation, _names(*names, conditions, lost=right))
 
 
@@ -297,21 +297,21 @@ def _check_units(joined: Joined, conditions: _Conditions, left: Scope, right: Sc
         )
 
 
-def _check_fan_out(joined: Joined, relation: Join) -> None:
-    """Refuse joins by which one row could cause so much work that it decides whether there is an answer."""
+def _check_rows(joined: Joined, relation: Join) -> None:
+    """Refuse joins by which one unit could cause so much work that it decides when, or whether, there is an answer."""
     if relation.unit_joins > MOST_UNIT_JOINS:
         raise QueryRefused(
             join_text(joined),
             rule=f"it joins rows of more than {MOST_UNIT_JOINS + 1} private tables",
             instead="Aggregate each table per unit first (GROUP BY the unit); such tables are joined freely.",
         )
-    found = relation.fan_out
-    if found is not None and found <= MOST_FAN_OUT:
+    found = relation.rows_of_large_unit
+    if found is not None and found <= MOST_ROWS_OF_UNIT:
         return
     many = "an unknown number of" if found is None else f"{found:,}"
     raise QueryRefused(
         join_text(joined),
-        rule=f"one row could turn into {many} rows, and at most {MOST_FAN_OUT:,} are allowed",
+        rule=f"{JOIN_ROWS} rows of a unit could turn into {many} rows, and at most {MOST_ROWS_OF_UNIT:,} are allowed",
         instead="Join on a column that is unique in the public table, written without a computation; "
         "join public tables before private ones.",
     )

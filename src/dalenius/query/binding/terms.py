@@ -10,7 +10,7 @@ from dalenius.errors import InvalidParameter, QueryRefused, UnknownName
 from dalenius.query.binding.scopes import Scope
 from dalenius.query.expressions import Call, Expression
 from dalenius.query.functions.functions import FUNCTIONS, call, literal, narrow
-from dalenius.query.plan.relations import Filter, Relation
+from dalenius.query.plan.relations import Filter, Join, Relation
 from dalenius.query.syntax.rendering import text
 from dalenius.query.syntax.syntax import Apply, Constant, Item, Name, Term, UnitsIn
 from dalenius.query.types import Bool, Text
@@ -133,7 +133,7 @@ def filtered(scope: Scope, terms: Sequence[Term]) -> Scope:
     """The rows for which all terms are true. A filter just below takes part in one conjunction, in order.
 
     All conditions of a conjunction are typed by the columns below it, never by what one of them narrows: an engine may
-    evaluate them in any order.
+    evaluate them in any order. Those that read one side of a join are evaluated below it.
     """
     if not terms:
         return scope
@@ -141,7 +141,33 @@ def filtered(scope: Scope, terms: Sequence[Term]) -> Scope:
     below = relation.child if isinstance(relation, Filter) else relation
     conditions = list(_parts(relation.condition)) if isinstance(relation, Filter) else []
     conditions += [condition(term, replace(scope, relation=below)) for term in terms]
-    return replace(scope, relation=restricted(below, conditions))
+    return replace(scope, relation=_placed(below, conditions))
+
+
+def _placed(relation: Relation, conditions: Sequence[Expression]) -> Relation:
+    """The rows for which all conditions are true, each of which stands below as many joins as it can.
+
+    An inner join makes the same pairs of the rows that are left. A left join does so of its left side alone: a row of
+    the right side that is missing already would leave a row without a match, which WHERE drops and this would keep.
+    Where a join leaves rows of a unit out, it does so among those that are left: of fewer, and none that WHERE drops.
+    """
+    if not isinstance(relation, Join):
+        return restricted(relation, conditions)
+    left = [each for each in conditions if _reads(each, relation.left)]
+    right = [each for each in conditions if relation.kind == "inner" and _reads(each, relation.right)]
+    rest = [each for each in conditions if each not in left and each not in right]
+    joined = replace(
+        relation,
+        left=_placed(relation.left, left) if left else relation.left,
+        right=_placed(relation.right, right) if right else relation.right,
+    )
+    return restricted(joined, rest) if rest else joined
+
+
+def _reads(found: Expression, side: Relation) -> bool:
+    """Whether an expression reads columns of this side, and no others."""
+    columns = set(found.columns())
+    return bool(columns) and columns <= set(side.schema)
 
 
 def restricted(relation: Relation, conditions: Sequence[Expression]) -> Filter:

@@ -26,16 +26,13 @@ UNIT = "unit"
 """The engine's name of the unit column; names of other columns contain a dot."""
 
 JOIN_ROWS = 300
-"""How many rows of one unit each side of a join of two private relations keeps."""
+"""How many rows of one unit a join of two private relations makes at most."""
 
 MOST_UNIT_JOINS = 3
 """How many joins in which a unit's rows are cut may stand above each other: each computes its sides several times."""
 
-MOST_FAN_OUT = 10_000
-"""How many rows one row may turn into by joins and unions; a question that allows more is refused."""
-
-MOST_ROWS_OF_UNIT = 1_000_000
-"""How many rows one unit may have after joins of private tables; a question that allows more is refused."""
+MOST_ROWS_OF_UNIT = 300 * JOIN_ROWS
+"""How many rows a large unit may turn into by joins and unions; a question that allows more is refused."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +71,17 @@ class Relation(ABC):
 
     @property
     def fan_out(self) -> int | None:
-        """How many rows one row of a table may turn into at most; None where a public table was never counted.
+        """How many rows one row of a table may turn into at most; None where a public table was never counted."""
+        return self.children[0].fan_out if self.children else 1
+
+    @cached_property
+    def rows_of_large_unit(self) -> int | None:
+        """How many rows a unit has at most that has `JOIN_ROWS` in each table; None where a public table was never
+        counted.
 
         It follows from the plan and from public tables alone, and bounds the work that one unit can cause.
         """
-        return self.children[0].fan_out if self.children else 1
+        return least_known(self.rows_of_unit, self.children[0].rows_of_large_unit if self.children else JOIN_ROWS)
 
     @property
     def unit_joins(self) -> int:
@@ -191,10 +194,14 @@ class Join(Relation):
 
     `left` keeps rows of the left side that match nothing; then the right side must not be the only private one.
 
-    With bounds: of two private sides each first keeps at most `most` rows of each unit, those with the smallest pairs
-    (public hash of the unit and all columns of the row, the columns), so a unit has at most most^2 rows afterwards.
-    Equal rows are interchangeable, and no position enters. With a public side, one row turns into at most as many as
-    `matched` says.
+    Of two private sides so many rows are kept that a unit has at most `most` rows afterwards, and no more pairs are
+    ever made. Rows are taken in the order of (public hash of the unit and all columns of the row, the columns):
+    - right: of the rows of a unit with equal `on` the first `most`;
+    - left: of the rows of a unit that match at least one of these (in a left join of all its rows) the first ones, as
+      long as the numbers of their matches, at least 1 each, add up to no more than `most`.
+    Equal rows are interchangeable, and no position enters. So each row keeps all of its matches or has none, and where
+    each left row matches one right row a unit keeps `most` of them. With a public side, one row turns into at most as
+    many as `matched` says.
     Stability: 1; a private pair depends on one unit and public rows, because the units of both sides are equal and
     what a side keeps of a unit depends on that unit's rows alone.
     """
@@ -224,7 +231,7 @@ class Join(Relation):
     @property
     def rows_of_unit(self) -> int | None:
         if self.of_units:
-            return self._kept(self.left) * self._kept(self.right)
+            return self.most if self.cuts else self._pairs
         carrying, found = self._carried()
         return product(carrying.rows_of_unit, found)
 
@@ -236,20 +243,39 @@ class Join(Relation):
         left, right = self.left.fan_out, self.right.fan_out
         if left is None or right is None:
             return None
-        return min(left * self._kept(self.right), right * self._kept(self.left))
+        return min(left * self._kept(self.right), right * self._kept(self.left), self.most)
+
+    @cached_property
+    def rows_of_large_unit(self) -> int | None:
+        if self.of_units:
+            return self.rows_of_unit
+        carrying, found = self._carried()
+        return product(carrying.rows_of_large_unit, found)
 
     @property
     def unit_joins(self) -> int:
-        below = max(self.left.unit_joins, self.right.unit_joins)
-        return below + (self.cuts(self.left) or self.cuts(self.right))
+        return max(self.left.unit_joins, self.right.unit_joins) + self.cuts
 
-    def cuts(self, side: Relation) -> bool:
-        """Whether a unit may have more rows on this side than are kept."""
-        known = side.rows_of_unit
+    @property
+    def cuts(self) -> bool:
+        """Whether a unit may have more pairs than are kept."""
+        pairs = self._pairs
+        return self.of_units and (pairs is None or pairs > self.most)
+
+    @property
+    def cuts_matches(self) -> bool:
+        """Whether a row of the left side may match more rows than are kept."""
+        known = self.right.rows_of_unit
         return self.of_units and (known is None or known > self.most)
 
+    @cached_property
+    def _pairs(self) -> int | None:
+        """How many pairs a unit has at most before any are left out; a row that matches nothing counts for one."""
+        left, right = self.left.rows_of_unit, self.right.rows_of_unit
+        return None if left is None or right is None else max(1, left) * max(1, right)
+
     def _kept(self, side: Relation) -> int:
-        """How many rows of a unit a private side has at most; a row that matches nothing counts for one."""
+        """How many rows of a private side one row of the other matches at most; at least one."""
         known = side.rows_of_unit
         return self.most if known is None else max(1, min(self.most, known))
 
@@ -319,6 +345,10 @@ class Union(Relation):
     @property
     def fan_out(self) -> int | None:
         return total_known([part.fan_out for part in self.parts])
+
+    @cached_property
+    def rows_of_large_unit(self) -> int | None:
+        return total_known([part.rows_of_large_unit for part in self.parts])
 
     def _repeats_of(self, column: str | None) -> int | None:
         return total_known([part.repeats(column) for part in self.parts])

@@ -1,0 +1,133 @@
+"""A condition that reads one side of a join is evaluated below it, and that changes no answer but for rows that a join
+leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from binding import ask, below, nodes
+from dalenius.engines.conformance.plans import Generated, generated
+from dalenius.engines.conformance.worlds import small_database, world
+from dalenius.query.binding import terms
+from dalenius.query.expressions import Expression
+from dalenius.query.plan.relations import Filter, Join, Relation, Scan
+from dalenius.query.pricing.explain import written
+from loaded import duckdb_of, quick_results
+
+LINKED = "v.patient_id = w.patient_id"
+
+
+def joined(sql: str) -> tuple[Join, list[str]]:
+    """The join of a question, and the conditions above it."""
+    node, above = below(ask(f"SELECT COUNT(*) FROM {sql}")), []
+    while not isinstance(node, Join):
+        above += conditions(node)
+        node = node.children[0]
+    return node, above
+
+
+def conditions(node: Relation) -> list[str]:
+    return [written(node.condition)] if isinstance(node, Filter) else []
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"visits v JOIN visits w ON {LINKED} WHERE v.age > 60 AND w.icd LIKE 'a%' AND v.age > w.age",
+        f"visits v JOIN visits w ON {LINKED} AND v.age > 60 AND v.age > w.age WHERE w.icd LIKE 'a%'",
+        f"visits v, visits w WHERE {LINKED} AND v.age > w.age AND v.age > 60 AND w.icd LIKE 'a%'",
+    ],
+)
+def test_conditions_on_one_side_of_an_inner_join_stand_below_it(sql: str) -> None:
+    join, above = joined(sql)
+    assert isinstance(join.left, Filter)
+    assert isinstance(join.right, Filter)
+    assert len(above) == 1
+    assert "age" in above[0]
+
+
+def test_of_a_left_join_those_of_where_on_the_left_side_and_those_of_on_on_the_right_side() -> None:
+    join, above = joined(f"visits v LEFT JOIN visits w ON {LINKED} AND w.urgent WHERE v.age > 60 AND w.icd LIKE 'a%'")
+    assert [len(conditions(side)) for side in (join.left, join.right)] == [1, 1]
+    assert len(above) == 1
+    assert "like" in above[0].lower()
+    mirrored, above = joined(f"visits v RIGHT JOIN visits w ON {LINKED} WHERE w.age > 60 AND v.icd LIKE 'a%'")
+    assert isinstance(mirrored.left, Filter)
+    assert isinstance(mirrored.right, Scan)
+    assert len(above) == 1
+
+
+def test_conditions_reach_the_table_below_several_joins_and_constants_stay() -> None:
+    cities = "JOIN cities c ON v.city = c.city"
+    join, above = joined(f"visits v JOIN visits w ON {LINKED} {cities} WHERE v.age > 60 AND c.region = 'east' AND TRUE")
+    found = [node for node in nodes(join) if isinstance(node, Filter)]
+    assert all(isinstance(node.child, Scan) for node in found)
+    assert len(found) == 2
+    assert len(above) <= 1
+
+
+def test_what_a_condition_narrows_is_known_above_the_join() -> None:
+    question = ask(
+        f"SELECT v.age, COUNT(*) FROM visits v JOIN visits w ON {LINKED} WHERE v.age IN (3, 4) GROUP BY v.age"
+    )
+    assert question.public_keys == 2
+
+
+# ---- answers stay
+
+
+def above(relation: Relation, found: Sequence[Expression]) -> Relation:
+    """All conditions above the join."""
+    return terms.restricted(relation, found)
+
+
+right_place = terms._placed
+
+
+def below_left_joins(relation: Relation, found: Sequence[Expression]) -> Relation:
+    """Conditions on the side that a left join fills up, below it."""
+    if not isinstance(relation, Join):
+        return right_place(relation, found)
+    placed = right_place(replace(relation, kind="inner"), found)
+    join = placed.child if isinstance(placed, Filter) else placed
+    again = replace(join, kind=relation.kind)
+    return replace(placed, child=again) if isinstance(placed, Filter) else again
+
+
+def pairs(count: int, where: int, other: Any) -> Iterator[tuple[Generated, Generated]]:
+    """Plans with a condition above or below a join, and the same with conditions that stand elsewhere."""
+    seed = where
+    while count:
+        first = generated(seed, worlds=10)
+        with patch.object(terms, "_placed", other):
+            second = generated(seed, worlds=10)
+        seed += 10
+        if first and second and first.question != second.question:
+            count -= 1
+            yield first, second
+
+
+def differing(count: int, where: int, other: Any) -> int:
+    here = world(where)
+    engine = duckdb_of(here, small_database(here, "agree"))
+    try:
+        return sum(
+            quick_results(engine, one.program.passes) != quick_results(engine, two.program.passes)
+            for one, two in pairs(count, where, other)
+        )
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("where", range(3))
+def test_no_answer_changes_where_nothing_is_left_out(where: int) -> None:
+    assert differing(20, where, above) == 0
+
+
+def test_conditions_that_are_taken_below_a_left_join_on_the_wrong_side_are_noticed() -> None:
+    assert any(differing(5, where, below_left_joins) for where in range(3))
