@@ -40,6 +40,14 @@ class Allowance:
         """What a loss would draw; nothing is drawn."""
         return price(loss, order=self._tally.cap.order)
 
+    def require(self, cost: Loss | Amount) -> None:
+        """Raise `BudgetExceeded` where less than a whole price is left; nothing is drawn.
+
+        Whatever measures more than once calls this with all that it may draw, before its first measurement: else it
+        would measure until nothing is left, and have nothing to show for it. Other threads may still draw in between.
+        """
+        self._tally.require(cost if isinstance(cost, Amount) else self.price(cost))
+
     def draw(self, loss: Loss) -> None:
         """Draw the price of one loss, or raise `BudgetExceeded` and draw nothing."""
         self._tally.take(self.price(loss))
@@ -67,6 +75,11 @@ class PartOfAllowance(Allowance):
         super().__init__(amount, neighbours=whole.neighbours)
         self._whole = whole
 
+    def require(self, cost: Loss | Amount) -> None:
+        """Raise `BudgetExceeded` where less is left of either; nothing is drawn."""
+        super().require(cost)
+        self._whole.require(cost)
+
     def draw(self, loss: Loss) -> None:
         """Draw the price of one loss from both, or raise `BudgetExceeded`; a draw is never given back."""
         super().draw(loss)
@@ -92,11 +105,14 @@ class JointAllowance(Allowance):
             require_same(first=self.parts[0].neighbours, other=other.neighbours)
         self.neighbours, self._tally = self.parts[0].neighbours, self.parts[0]._tally
 
+    def require(self, cost: Loss | Amount) -> None:
+        """Raise `BudgetExceeded` where less is left of any part; nothing is drawn."""
+        for part in self.parts:
+            part.require(cost)
+
     def draw(self, loss: Loss) -> None:
         """Draw the price of one loss from every part, or raise `BudgetExceeded`; a draw is never given back."""
-        for part in self.parts:
-            if not part.price(loss) <= part.left:
-                part.draw(loss)  # says how much is missing, before anything is drawn
+        self.require(loss)  # of all of them, before anything is drawn
         for part in self.parts:
             part.draw(loss)
 

@@ -38,14 +38,24 @@ class Tally:
 
     def take(self, amount: Amount) -> None:
         """Take `amount`, or nothing at all and say so."""
-        if amount.order != self.cap.order:
-            raise InvalidParameter("order", amount.order, allowed=f"{self.cap.order}, the order of {self.account}")
+        self._same_order(amount)
         if not amount:
             raise InvalidParameter(
                 "amount", amount, allowed="greater than 0", hint="A release of private data is never free."
             )
         if not self._taken(amount):
             raise BudgetExceeded(account=self.account, asked=amount, left=self.left)
+
+    def require(self, amount: Amount) -> None:
+        """Raise what `take` would, where less than `amount` is left; take nothing."""
+        self._same_order(amount)
+        left = self.left
+        if not amount <= left:
+            raise BudgetExceeded(account=self.account, asked=amount, left=left)
+
+    def _same_order(self, amount: Amount) -> None:
+        if amount.order != self.cap.order:
+            raise InvalidParameter("order", amount.order, allowed=f"{self.cap.order}, the order of {self.account}")
 
     def _taken(self, amount: Amount) -> bool:
         if identity() != self._process:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 from dalenius.accounting.allowance import Allowance, JointAllowance
 from dalenius.accounting.amounts import Amount
 from dalenius.curator.answers.answers import Answer
-from dalenius.curator.answers.encoding import decoded, encoded
+from dalenius.curator.answers.encoding import decoded, pieces
 from dalenius.curator.attempts import Attempts
 from dalenius.curator.deadlines import MOST_SECONDS, Deadline, TimedEntropy
 from dalenius.curator.ledger.accounts import Account, Charge, Rate, Receipt
@@ -218,7 +218,7 @@ class Door:
             with allowance(priced, request.payer.neighbours) as paid:
                 answer = request.finished(measured(priced, self.engine, paid, deadline, request.tick), receipt)
             self.settle(time.monotonic() - charged)  # others too can see when it is stored
-            self.ledger.store(receipt, encoded(answer))
+            self.ledger.store(receipt, *pieces(answer))
             return answer
         except BaseException as error:
             failed = error
@@ -236,7 +236,11 @@ def measured(
     deadline: Deadline | None = None,
     tick: Callable[[float], object] | None = None,
 ) -> Any:
-    """Run the passes, and measure everything at the expense of `paid`, before the deadline."""
+    """Run the passes, and measure everything at the expense of `paid`, before the deadline.
+
+    Refused, before anything is read, where `paid` has less than all of it may lose.
+    """
+    paid.require(priced.loss)
     ends = deadline or Deadline.after(MOST_SECONDS)
     released = priced.run(
         lambda step: engine.run(step, seconds=ends.left(), tick=tick), paid, TimedEntropy(fresh_entropy(), ends)

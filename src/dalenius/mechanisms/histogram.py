@@ -55,6 +55,7 @@ class Histogram:
 class Cumulative:
     """How many rows are at or below each point; divided by the number of rows, the distribution function.
 
+    A row is a number, or a tuple or list of one. Whatever is not a number is at or below no point.
     Guarantee: a row changes every count from its own value on, each by at most one.
     Reference: Gaboardi & Stoughton, Formal Methods in Security and Privacy (lecture), cumulative distribution.
     Textbook: S4.10.
@@ -64,10 +65,12 @@ class Cumulative:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _distinct(points=self.points))
+        if others := [point for point in self.points if not isinstance(point, Real)]:
+            raise InvalidParameter("points", others[0], allowed="numbers")
 
     def counts(self, rows: Iterable[int]) -> list[int]:
         """The exact count at each point, in the order of the points."""
-        values = [row for row in rows if isinstance(row, Real)]
+        values = [number for row in rows if isinstance(number := _single(row), Real)]
         return [sum(value <= point for value in values) for point in self.points]
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
@@ -110,6 +113,7 @@ class Marginals:
 class Total:
     """The sum of integers, each moved into [lower, upper] first; divided by a public number of rows, the mean.
 
+    A row is a number, or a tuple or list of one.
     Fractions are rounded down, and whatever is not a number counts as `lower`: every row has an answer.
     Guarantee: adding or removing a row moves the sum by at most max(|lower|, |upper|), replacing one by upper - lower.
     Reference: Dwork & Roth 2014, Example 3.1 (linear queries).
@@ -131,9 +135,10 @@ class Total:
 
     def _bounded(self, row: Any) -> int:
         # As Python integers: those of NumPy wrap around. In this order NaN becomes `lower`.
-        if not isinstance(row, Real):
+        number: Any = _single(row)
+        if not isinstance(number, Real):
             return self.lower
-        bounded: int = floor(max(self.lower, min(row, self.upper)))  # type: ignore[arg-type]
+        bounded: int = floor(max(self.lower, min(number, self.upper)))  # type: ignore[arg-type]
         return bounded
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
@@ -184,6 +189,11 @@ def _distinct(**items: Iterable[Item]) -> tuple[Item, ...]:
     if not listed or len(set(listed)) < len(listed):
         raise InvalidParameter(name, given, allowed="one or more, each named once")
     return listed
+
+
+def _single(row: Any) -> Any:
+    """The value of a row of one column, whether it stands alone or in a tuple or list."""
+    return row[0] if isinstance(row, tuple | list) and len(row) == 1 else row
 
 
 def _is_one(cell: object) -> bool:

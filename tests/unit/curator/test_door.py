@@ -19,7 +19,7 @@ from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
 from dalenius.curator.answers.encoding import encoded
 from dalenius.curator.door import Door, Payer, allowance, measured
-from dalenius.curator.ledger import ledger as ledgers
+from dalenius.curator.ledger import texts
 from dalenius.curator.ledger.accounts import Account, Rate, Receipt, Terms
 from dalenius.curator.ledger.ledger import Ledger, new_name, prepare
 from dalenius.curator.ledger.stores import SQLiteStore
@@ -58,6 +58,10 @@ class Priced:
     @property
     def terms(self) -> tuple[object, ...]:
         return self.steps, self.level
+
+    @property
+    def loss(self) -> PureDP:
+        return PureDP(Fraction(1, 100))
 
     def run(self, look: Any, allowance: Any, entropy: Any) -> int:
         for step in self.passes:
@@ -107,8 +111,8 @@ class Loudly(Ledger):
         self.events += [] if receipt.repeated else ["charged"]
         return receipt
 
-    def store(self, receipt: Any, answer: Any) -> None:
-        super().store(receipt, answer)
+    def store(self, receipt: Any, *pieces: Any) -> None:
+        super().store(receipt, *pieces)
         self.events.append("stored")
 
 
@@ -369,7 +373,7 @@ def test_a_key_that_cannot_be_kept_is_refused_before_anything_is_done(key: Any) 
 
 
 def test_an_answer_that_is_too_long_for_the_ledger_stops_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledgers, "MOST_BYTES", 10)
+    monkeypatch.setattr(texts, "MOST_BYTES", 10)
     world = World()
     with pytest.raises(WorkStopped):
         world.ask()

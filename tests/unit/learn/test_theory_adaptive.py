@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,16 +102,29 @@ def test_regression_minimises_the_sum_of_squares() -> None:
     x = np.column_stack([draws.normal(size=50), np.ones(50)])
     y = x @ (2.0, 1.0) + 0.1 * draws.normal(size=50)
     best = np.linalg.lstsq(x, y, rcond=None)[0]
+    rows: Any = {"features": x, "targets": y}
     for step in product((-0.1, 0.0, 0.1), repeat=2):
-        assert squared_errors(best, x, y) <= squared_errors(best + step, x, y)
+        assert squared_errors(theta=best, **rows) <= squared_errors(theta=best + step, **rows)
 
 
 @pytest.mark.textbook("S14.9")
 def test_the_square_of_the_sum_is_least_for_a_rule_that_is_always_wrong() -> None:
-    x, y = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0])
+    rows: Any = {"features": np.array([[-1.0], [1.0]]), "targets": np.array([-1.0, 1.0])}
     for wrong in (-1.0, -100.0):
-        assert squared_sum_of_errors([wrong], x, y) == 0 == squared_sum_of_errors([1.0], x, y)
-        assert squared_errors([wrong], x, y) > 0 == squared_errors([1.0], x, y)
+        assert squared_sum_of_errors(theta=[wrong], **rows) == 0 == squared_sum_of_errors(theta=[1.0], **rows)
+        assert squared_errors(theta=[wrong], **rows) > 0 == squared_errors(theta=[1.0], **rows)
+
+
+def test_errors_of_exchanged_arguments_are_refused() -> None:
+    theta, features, targets = np.ones(2), np.ones((2, 2)), np.zeros(2)
+    for errors in (squared_errors, squared_sum_of_errors):
+        with pytest.raises(TypeError, match="positional"):
+            errors(targets, features, theta)  # type: ignore[call-arg, misc]
+        for wrong in ((features, theta, targets), (theta, targets, features), (theta, features, targets[:, None])):
+            with pytest.raises(InvalidParameter, match="a row for each target"):
+                errors(theta=wrong[0], features=wrong[1], targets=wrong[2])
+    with pytest.raises(TypeError, match="positional"):
+        Distance.between(features, theta, theta)  # type: ignore[call-arg, misc]
 
 
 @pytest.mark.textbook("S14.9")
@@ -118,7 +132,7 @@ def test_coefficients_can_be_far_apart_where_predictions_are_not() -> None:
     draws = np.random.default_rng(0)
     first = draws.normal(size=200)
     x = np.column_stack([first, first + 0.001 * draws.normal(size=200)])
-    moved = Distance.between([10.0, -9.0], [0.5, 0.5], x)
+    moved = Distance.between([10.0, -9.0], [0.5, 0.5], features=x)
     assert moved.coefficients > 10
     assert moved.predictions < 0.02
-    assert Distance.between([1.5, 0.5], [0.5, 0.5], x).predictions > 0.5
+    assert Distance.between([1.5, 0.5], [0.5, 0.5], features=x).predictions > 0.5

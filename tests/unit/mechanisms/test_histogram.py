@@ -159,7 +159,7 @@ def test_numbers_of_numpy_do_not_wrap_around() -> None:
 
 
 def test_every_row_of_any_kind_has_an_answer() -> None:
-    odd = [None, "7", [1], {}, float("nan"), Decimal("NaN"), object(), (1, [2])]
+    odd = [None, "7", [], {}, float("nan"), Decimal("NaN"), object(), (1, [2])]
     assert Total(2, 10).total([*odd, 3.7]) == 2 * len(odd) + 3
     assert Cumulative((1,)).counts(odd) == [0]
     assert Histogram(("7",)).counts(odd) == [1]
@@ -172,3 +172,11 @@ def test_questions_answered_together_must_agree_on_their_neighbours() -> None:
     assert joint_sensitivity(cells.sensitivity(AddRemove()), cells.sensitivity(AddRemove())).neighbours == AddRemove()
     with pytest.raises(NeighbourMismatch):
         joint_sensitivity(cells.sensitivity(AddRemove()), cells.sensitivity(Replace()))
+
+
+def test_rows_of_one_column_count_as_their_value() -> None:
+    """Before, tuples were at or below no point, and nobody said so."""
+    assert Cumulative((1, 3)).counts([(1,), (2,), [3], 4]) == [1, 3]
+    assert Total(0, 10).total([(1,), [2], 3]) == 6
+    with pytest.raises(InvalidParameter, match="points"):
+        Cumulative(((1,), (3,)))  # type: ignore[arg-type]

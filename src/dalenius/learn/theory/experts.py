@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special  # type: ignore[import-untyped]
 
-from dalenius.accounting.composition import advanced_composition
+from dalenius.accounting.composition import advanced_composition, repeated
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.learn.rows import Integers
 from dalenius.mechanisms.door import measure
@@ -73,7 +73,7 @@ class Hedge:
 
     Guarantee: with losses from 0 to 1, the choice of each round after the first is a release of bounded range 2 rate;
     the first one tells nothing. All choices together cost what the door charges for them: the number of rounds is
-    known, and a run that the purse cannot pay for ends in an error.
+    known, and a run that the purse cannot pay for is refused before the first choice.
     Proof: exponential mechanism with score -(sum of losses). Replacing one vector of losses moves each sum by at most
     1, some up and some down. The text has the sum itself as the score, whose sign prefers the worst expert.
     Reference: Littlestone & Warmuth 1994; Dwork & Roth 2014, Algorithm 16 and Theorem 11.2.
@@ -105,6 +105,9 @@ class Hedge:
     def play(self, losses: LossTable, purse: Purse, entropy: Entropy) -> tuple[int, ...]:
         """The expert that is taken in each round."""
         choice = self.mechanism(losses.before.neighbours)
+        if losses.rounds > 1:
+            one = choice.loss(sensitivity=losses.before.sensitivity)
+            purse.allowance.require(repeated(one, losses.rounds - 1))
         later = (measure(choice, losses.scores(place), purse.allowance, entropy) for place in range(1, losses.rounds))
         return (entropy.below(losses.experts), *later)
 

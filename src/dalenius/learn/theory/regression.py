@@ -14,8 +14,10 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalenius.errors import InvalidParameter
 
-def squared_errors(theta: ArrayLike, features: ArrayLike, targets: ArrayLike) -> float:
+
+def squared_errors(*, theta: ArrayLike, features: ArrayLike, targets: ArrayLike) -> float:
     """The sum over rows of (<theta, x> - y)^2, for public rows: the objective of linear regression.
 
     Reference: Dwork & Roth 2014, Section 13.1, corrected.
@@ -24,7 +26,7 @@ def squared_errors(theta: ArrayLike, features: ArrayLike, targets: ArrayLike) ->
     return float((_errors(theta, features, targets) ** 2).sum())
 
 
-def squared_sum_of_errors(theta: ArrayLike, features: ArrayLike, targets: ArrayLike) -> float:
+def squared_sum_of_errors(*, theta: ArrayLike, features: ArrayLike, targets: ArrayLike) -> float:
     """The square of the sum over rows of <theta, x> - y, as it is printed: not an objective, see above.
 
     Textbook: S14.9.
@@ -40,7 +42,7 @@ class Distance:
     predictions: float
 
     @classmethod
-    def between(cls, first: ArrayLike, second: ArrayLike, features: ArrayLike) -> Distance:
+    def between(cls, first: ArrayLike, second: ArrayLike, *, features: ArrayLike) -> Distance:
         """For public rows, or fresh ones.
 
         Textbook: S14.9.
@@ -51,5 +53,11 @@ class Distance:
 
 
 def _errors(theta: ArrayLike, features: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
-    predicted = np.asarray(features, dtype=np.float64) @ np.asarray(theta, dtype=np.float64)
-    return np.asarray(predicted - np.asarray(targets, dtype=np.float64))
+    rows, weights, wanted = (np.asarray(each, dtype=np.float64) for each in (features, theta, targets))
+    if rows.ndim != 2 or rows.shape != (*wanted.shape, *weights.shape):
+        raise InvalidParameter(
+            "features",
+            f"of shape {rows.shape}",
+            allowed=f"a row for each target {wanted.shape} and a column for each part of theta {weights.shape}",
+        )
+    return np.asarray(rows @ weights - wanted)

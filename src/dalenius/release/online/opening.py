@@ -13,6 +13,7 @@ import numpy as np
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.amounts import Amount
 from dalenius.curator.cards.cards import Step
+from dalenius.errors import InvalidParameter
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import DiscreteLaplace
@@ -55,6 +56,13 @@ class Opening:
     updates: int
     questions: int
     charge: Mapping[str, Amount]
+
+    def __post_init__(self) -> None:
+        left = self._amount - self.for_rounds
+        if left.divergence < len(self.groups):
+            raise InvalidParameter(
+                "price", str(self._amount), allowed=f"enough to measure {len(self.groups)} marginals"
+            )
 
     @property
     def terms(self) -> tuple[object, ...]:

@@ -22,7 +22,7 @@ from dalenius.randomness.entropy import Entropy
 from dalenius.release.strategies.estimates import Estimate
 from dalenius.release.strategies.optimised import optimised
 from dalenius.release.strategies.smoothing import smoothed
-from dalenius.release.strategies.strategy import Price, Strategy, share_of, stated_rows, variance, whole_price
+from dalenius.release.strategies.strategy import Price, Strategy, divided, stated_rows, variance, whole_price
 from dalenius.release.strategies.trees import Hierarchical, Identity
 from dalenius.release.strategies.wavelets import Haar
 from dalenius.release.workloads.workload import Integers, Workload
@@ -70,14 +70,14 @@ class Plan:
         if self.sparse is not None:
             found = people
             if found is None:
-                found = self._noisy_people(exact, allowance, entropy)
-                paid = share_of(self.price, 1 - SHARE)
+                counting, paid = divided(self.price, SHARE, allowance)
+                found = self._noisy_people(exact, counting, allowance, entropy)
             chosen = self.sparse if found < self.few else self.many
         estimate = chosen.release(exact, allowance, entropy, price=paid, rows=self.rows)
         return smoothed(estimate) if isinstance(chosen, Hierarchical) else estimate
 
-    def _noisy_people(self, exact: Exact[Integers], allowance: Allowance, entropy: Entropy) -> int:
-        noise = Identity(1).noise(share_of(self.price, SHARE), exact.neighbours, rows=self.rows)
+    def _noisy_people(self, exact: Exact[Integers], price: Price, allowance: Allowance, entropy: Entropy) -> int:
+        noise = Identity(1).noise(price, exact.neighbours, rows=self.rows)
         moved = Identity(1).sensitivity(exact.neighbours, rows=self.rows)
         return int(measure(noise, exact.map(_total, sensitivity=moved), allowance, entropy)[0])
 

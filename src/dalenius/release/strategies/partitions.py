@@ -26,7 +26,7 @@ from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
 from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.laplace import discrete_laplace
 from dalenius.release.strategies.estimates import Answers, Estimate, width
-from dalenius.release.strategies.strategy import Price, batches, share_of, stated_rows, whole_price
+from dalenius.release.strategies.strategy import Price, batches, divided, stated_rows, whole_price
 from dalenius.release.strategies.trees import Hierarchical, Identity, grouped
 from dalenius.release.textbook.sealed import wide
 from dalenius.release.workloads.workload import Integers, Reals, Workload
@@ -146,16 +146,16 @@ def release_partitioned(
     Guarantee: it draws at most the price, if the sealed histogram counts units of at most `rows` rows.
     """
     stated_rows(exact, rows)
-    paid = price or whole_price(allowance)
+    searching, measuring = divided(price or whole_price(allowance), SHARE, allowance)
     moved = Sensitivity(l1=exact.neighbours.add_remove_steps * rows, neighbours=exact.neighbours)
     finding = PrivatePartition.calibrated(
-        cells=cells, sensitivity=moved, epsilon=_pure(share_of(paid, SHARE)), neighbours=exact.neighbours
+        cells=cells, sensitivity=moved, epsilon=_pure(searching), neighbours=exact.neighbours
     )
     bounds = measure(finding, exact.map(lambda counts: counts, sensitivity=moved), allowance, entropy)
     sizes, starts = np.diff(bounds), np.array(bounds[:-1])
     totals = exact.map(lambda counts: _added(counts, starts), sensitivity=moved)
     strategy = Identity(len(sizes)) if len(sizes) <= _BRANCHING else Hierarchical.rootless(len(sizes), _BRANCHING)
-    estimate = strategy.release(totals, allowance, entropy, price=share_of(paid, 1 - SHARE), rows=rows)
+    estimate = strategy.release(totals, allowance, entropy, price=measuring, rows=rows)
     return spread_out(estimate, bounds)
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from fractions import Fraction
+from math import floor
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.accounting.allowance import Allowance
-from dalenius.accounting.amounts import DIVERGENCE_UNIT, whole_units
+from dalenius.accounting.amounts import DIVERGENCE_UNIT
+from dalenius.accounting.composition import compose
 from dalenius.errors import InvalidParameter
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.gaussian import DiscreteGaussian
@@ -162,9 +164,18 @@ def whole_price(allowance: Allowance) -> Price:
     return PureDP(left) if allowance.left.order is None else ZCDP(left / allowance.left.order)
 
 
-def share_of(price: Price, share: Fraction) -> Price:
-    """A part of a price, in whole units of a ledger; what is left pays for `share_of(price, 1 - share)`."""
-    return PureDP(whole_units(price.epsilon * share)) if isinstance(price, PureDP) else ZCDP(price.rho * share)
+def divided(price: Price, share: Fraction, allowance: Allowance) -> tuple[Price, Price]:
+    """A share of a price in whole units of the ledger that pays, and the rest: together they are charged no more than
+    the price is. Refused where the allowance has less, so that nothing is drawn for the first part alone."""
+    size, unit = (price.epsilon if isinstance(price, PureDP) else price.rho), DIVERGENCE_UNIT
+    if isinstance(price, ZCDP):
+        unit /= allowance.left.order or 1
+    first = floor(size * share / unit) * unit
+    if not first:
+        raise InvalidParameter("price", price, allowed="enough to be divided into two parts")
+    parts = type(price)(first), type(price)(size - first)
+    allowance.require(compose(parts))
+    return parts
 
 
 def stated_rows(exact: Exact[Integers], rows: int) -> None:

@@ -13,8 +13,10 @@ from functools import partial
 import numpy as np
 
 from dalenius.accounting.allowance import Allowance
+from dalenius.accounting.amounts import DIVERGENCE_UNIT, Amount
+from dalenius.errors import InvalidParameter
 from dalenius.mechanisms.purse import Noise, Purse, deviation, typical
-from dalenius.privacy.numbers import of_kind, whole
+from dalenius.privacy.numbers import of_kind, shown, whole
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import Entropy
 from dalenius.release.grid import Columns, Grid
@@ -29,6 +31,8 @@ from dalenius.release.workloads.marginals import Marginals
 LARGEST_MODEL = 2_000_000
 """How many numbers a model may have, once all is spent."""
 _ROUNDS_OF_COLUMN = 16
+_LEAST_UNITS = 10**5
+"""How many units of a ledger the first rounds get at least: rounding up to whole units takes little of them then."""
 _FELT = 0.7
 """How much of the noise of a measured marginal is left in the model, about: fitting takes the rest away."""
 _ON_NOISE = Fraction(9, 10)
@@ -59,6 +63,19 @@ def first_part(total: Fraction, grid: Grid) -> Fraction:
     return total / (_ROUNDS_OF_COLUMN * len(grid.columns))
 
 
+def require_enough(amount: Amount, grid: Grid, settings: Settings) -> None:
+    """Refuse a price that cannot be divided among all that is measured, before anything is.
+
+    Each choice and each measurement is rounded up to whole units, at the expense of the last measurement of a batch.
+    """
+    units = max(_LEAST_UNITS, 4 * settings.batch) * _ROUNDS_OF_COLUMN * len(grid.columns)
+    if amount.divergence < units:
+        raise InvalidParameter(
+            "price", str(amount), allowed=f"{units} units of {shown(DIVERGENCE_UNIT)} or more, as rounds divide it",
+            hint="Offer a larger epsilon or share.",
+        )  # fmt: skip
+
+
 def first_noise(purse: Purse, grid: Grid, change: Sensitivity) -> Noise:
     """The noise on the counts of single columns, which are measured first."""
     return purse.noise(first_part(purse.left, grid) * _ON_NOISE, change)
@@ -85,13 +102,18 @@ class Adaptive:
 
     def run(self) -> Fitted:
         """Spend all of the allowance; the model that fits what was measured."""
+        require_enough(self.allowance.left, self.people.grid, self.settings)
         purse = Purse(self.allowance)
         total, weights = purse.left, candidates(self.workload)
         part = first_part(total, self.people.grid)
         for name in sorted({name for group in self.workload.groups for name in group}):
             self._measure(purse, part * _ON_NOISE, (name,))
         model = self._fitted(None)
-        while purse.left > part / 1000 and not self._cancelled(1 - purse.left / total):
+        while (
+            purse.left > part / 1000
+            and self.allowance.left.divergence > 1
+            and not self._cancelled(1 - purse.left / total)
+        ):
             part = purse.left if purse.left < 2 * part else part
             count = max(1, min(self.settings.batch, int(purse.left / part)))
             groups, noise = self._choose(purse, part, model, weights, count=count, spent=1 - purse.left / total)

@@ -16,7 +16,7 @@ from dalenius.release.axes import Axis
 from dalenius.release.carrier import Bins, Carrier
 from dalenius.release.grid import Columns, Grid
 from dalenius.release.measured import as_answer
-from dalenius.release.synthetic.adaptive import Settings
+from dalenius.release.synthetic.adaptive import Settings, require_enough
 from dalenius.release.synthetic.charging import charged
 from dalenius.release.synthetic.constraints import Constraints
 from dalenius.release.synthetic.fits import Fit
@@ -27,8 +27,6 @@ from dalenius.release.workloads.marginals import Marginals
 _PARTS_OF_MODEL = 20
 _MOST_TOGETHER = 5
 """How many columns one group may have: every part of every group is looked at in every round."""
-_LEAST_UNITS = 10**7
-"""The least price in the ledger's units: below it, rounding up would cost more than is bought."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +95,8 @@ class Synthesizer:
         if progress is not None and not callable(progress):
             raise InvalidParameter("progress", type(progress), allowed="a function that is told a percentage")
         settings, groups = self._settings(carrier.axes), self._groups(carrier.grid)
-        for name, amount in charge.items():
-            if amount.divergence < _LEAST_UNITS:
-                raise InvalidParameter("price", str(amount), allowed=f"of {name} enough for a few hundred measurements")
+        for amount in charge.values():
+            require_enough(amount, carrier.grid, settings)
         fit = Fit(carrier.question, carrier.axes, groups, settings, charge, progress)
         if self.total is not None and self.total <= fit.first_bar:
             raise InvalidParameter(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class QueryReleaseGame:
 
         Where the query player learns, or both do, only the averages approach the value; no round alone does.
         """
+        _require_known(learners)
         count, cells, queries = whole(1, rounds=rounds), self.workload.grid.cells, 2 * self.workload.count
         data, query = np.zeros(cells), np.zeros(queries)
         total = np.zeros(cells)
@@ -100,6 +101,7 @@ def game_accuracy(*, cells: int, queries: int, rounds: int, learners: Learners) 
     Freund & Schapire 1996 for the equilibrium.
     Textbook: S9.13, S9.17.
     """
+    _require_known(learners)
     count = whole(1, rounds=rounds)
     actions = {"data": [cells], "queries": [2 * queries], "both": [cells, 2 * queries]}[learners]
     if any(_log(whole(1, actions=size)) > count for size in actions):
@@ -130,6 +132,11 @@ def synthetic_from(release: Release, workload: Workload, *, people: int, rounds:
         beta=inside_unit(beta=release.beta),
         rounds=release.rounds,
     )
+
+
+def _require_known(learners: Learners) -> None:
+    if learners not in get_args(Learners):
+        raise InvalidParameter("learners", learners, allowed=f"one of {', '.join(get_args(Learners))}")
 
 
 def _single(scores: Reals) -> Reals:

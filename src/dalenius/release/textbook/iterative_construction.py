@@ -37,8 +37,8 @@ class IterativeConstruction:
     """In each round choose a question by the exponential mechanism, measure it with Laplace noise, and update; stop as
     soon as the measured value is near the hypothesis' answer, or after T rounds.
 
-    Guarantee: the loss of T choices and T measurements, T = `rule.most_updates`, which is drawn round by round and
-    never exceeds `loss()`. The text's algorithm lacks the halt after its output.
+    Guarantee: the loss of T choices and T measurements, T = `rule.most_updates`. It is looked for as a whole before the
+    first round, and drawn round by round. The text's algorithm lacks the halt after its output.
     Accuracy: see `error`. `rule.alpha` is what the theorem calls alpha / 2.
     With `MultiplicativeWeights` this is the offline form of private multiplicative weights.
     Reference: Dwork & Roth 2014, Algorithm 8 and Theorems 5.3 to 5.7, corrected.
@@ -107,10 +107,7 @@ class IterativeConstruction:
 
     def loss(self) -> Loss:
         """The most that a release costs."""
-        choices = self.distinguisher.loss(sensitivity=Sensitivity(linf=self.moves))
-        return compose(
-            [repeated(choices, self.rounds), repeated(self.numbers.loss(sensitivity=self.moves), self.rounds)]
-        )
+        return self._loss(self.moves)
 
     def error(self) -> Fraction:
         """With probability 1 - beta, no answer is off by more people than this.
@@ -125,11 +122,12 @@ class IterativeConstruction:
         return parts / self.workload.denominator
 
     def release(self, histogram: Exact[Integers], allowance: Allowance, entropy: Entropy) -> Release:
-        """Run all rounds on a sealed histogram, each paid for from the allowance as it comes."""
+        """Run all rounds on a sealed histogram, if the allowance suffices for as many as there can be."""
         return self.release_from(sealed_answers(histogram, self.workload), allowance, entropy)
 
     def release_from(self, truth: Exact[Integers], allowance: Allowance, entropy: Entropy) -> Release:
         """The same from the sealed vector of all exact answers, in parts: for questions that are not linear, too."""
+        allowance.require(self._loss(truth.sensitivity.need("linf", mechanism="iterative construction")))
         hypothesis, used, parts = self.rule.start(), 0, self.workload.denominator
         while used < self.rounds:
             used += 1
@@ -147,6 +145,11 @@ class IterativeConstruction:
             beta=self.beta,
             rounds=used,
         )
+
+    def _loss(self, moves: Fraction) -> Loss:
+        """The loss of all rounds where one step moves an answer by so many parts."""
+        choice = self.distinguisher.loss(sensitivity=Sensitivity(linf=moves))
+        return repeated(compose([choice, self.numbers.loss(sensitivity=moves)]), self.rounds)
 
     @property
     def _noise(self) -> int:

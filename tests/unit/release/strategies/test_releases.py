@@ -20,7 +20,7 @@ from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.release.grid import Grid
 from dalenius.release.strategies.estimates import Estimate, width
-from dalenius.release.strategies.strategy import Price, Strategy, share_of, whole_price
+from dalenius.release.strategies.strategy import Price, Strategy, divided, whole_price
 from dalenius.release.strategies.trees import Hierarchical, Identity
 from dalenius.release.strategies.wavelets import Haar
 from dalenius.release.workloads.ranges import Ranges
@@ -80,7 +80,7 @@ def test_the_check_above_notices_noise_that_is_too_small(monkeypatch: pytest.Mon
 def test_a_release_draws_its_price_and_never_more() -> None:
     for price in (PURE, CONCENTRATED):
         purse = allowance(price)
-        Haar(40).release(sealed(), purse, SeededEntropy(1), price=share_of(price, Fraction(1, 4)))
+        Haar(40).release(sealed(), purse, SeededEntropy(1), price=divided(price, Fraction(1, 4), purse)[0])
         left = Fraction(purse.left.divergence, allowance(price).left.divergence)
         assert left == pytest.approx(0.75)
         with pytest.raises(BudgetExceeded):

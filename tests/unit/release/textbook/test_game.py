@@ -116,3 +116,12 @@ def test_weights_with_a_denominator_are_shares() -> None:
     halves = Questions(WORKLOAD.grid, WORKLOAD.matrix * 2, denominator=4)
     game = QueryReleaseGame.of(halves, halves.answers(HISTOGRAMS[0]) / 4, people=PEOPLE)
     assert game.cost(HISTOGRAMS[0] / PEOPLE) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("learners", ["nonsense", "", ["data"], None])
+def test_nobody_else_learns(learners: Any) -> None:
+    game = QueryReleaseGame(WORKLOAD, np.zeros(WORKLOAD.count))
+    with pytest.raises(InvalidParameter, match="one of data, queries, both"):
+        game.play(10, learners=learners)
+    with pytest.raises(InvalidParameter, match="one of data, queries, both"):
+        game_accuracy(cells=8, queries=8, rounds=100, learners=learners)
