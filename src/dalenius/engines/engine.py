@@ -73,9 +73,9 @@ class Engine(Protocol):
     def divide(self, table: Table, column: str, values: Sequence[Code]) -> None:
         """Partition the units of a table's population by these values of a column, beginning with its present rows.
 
-        Guarantee: from now on, over all versions of the table, no unit ever has two of the values; what would give it
-        a second one raises `DataMismatch` and keeps nothing. An earlier partition of the population is forgotten, so
-        call it only while nothing was charged to a block.
+        Guarantee: from now on, over all versions of the table, no unit ever has two of the values; rows that would
+        give it a second one are left out of a version, and raise `DataMismatch` here. An earlier partition of the
+        population is forgotten, so call it only while nothing was charged to a block.
         """
 
     def divided(self) -> Mapping[str, Divided]:

@@ -129,7 +129,7 @@ class DuckDBEngine:
         return table if table.protection else self._looked(lambda file: snapshots.counted(file, table), table.name)
 
     def divide(self, table: Table, column: str, values: Sequence[Code]) -> None:
-        """Partition the units of a table's population; raises `DataMismatch` where a unit has two of the values."""
+        """Partition the units of a table's population; raises `DataMismatch` where units now have two of the values."""
         problem: DataMismatch | None = None
         try:
             with self._file.writing() as connection:
@@ -147,6 +147,16 @@ class DuckDBEngine:
     def divided(self) -> Mapping[str, Divided]:
         """The partitions, by their populations."""
         return self._looked(blocks.divided, next(iter(self._tables), "(none)"))
+
+    def remarks(self, table: str) -> list[str]:
+        """What the owner should know of the last import of a table; it says what was found in rows."""
+        units, rows = self._looked(lambda file: blocks.left_out(file, table), table)
+        if not units:
+            return []
+        return [
+            f"{units:,} units had values of two blocks, now or compared with an earlier version; {rows:,} of their "
+            "rows were left out. A unit stays in its block for ever; leave the value empty where it is not known"
+        ]
 
     def _looked(self, look: Callable[[duckdb.DuckDBPyConnection], Found], table: str) -> Found:
         """What a look into the file gives; what goes wrong is said in other words than the engine's."""

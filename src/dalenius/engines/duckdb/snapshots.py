@@ -137,7 +137,7 @@ class Import:
         self._write_texts()
         self._write_rows()
         self._require_no_nulls()
-        blocks.keep(self.connection, self.table, counts=self.counts)
+        blocks.keep(self.connection, self.table)
         self.connection.execute("DROP TABLE staged")
 
     # ---- what is imported
