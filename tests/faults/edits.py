@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import zlib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -78,6 +79,20 @@ def _spent_again(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT INTO spent VALUES (?, ?, ?, 0)", [path, block, total])
 
 
+def _forged(connection: sqlite3.Connection) -> None:
+    """Let the last answer be another text."""
+    digest = hashlib.sha256(b"forged").hexdigest()
+    connection.execute("INSERT INTO texts VALUES (?, ?)", [digest, zlib.compress(b"forged")])
+    connection.execute("UPDATE answers SET pieces = ? WHERE rowid = (SELECT max(rowid) FROM answers)", [digest])
+
+
+def _exchanged(connection: sqlite3.Connection) -> None:
+    """Let each of two answers have the pieces of the other."""
+    (one, first), (other, second) = connection.execute("SELECT receipt, pieces FROM answers LIMIT 2").fetchall()
+    for receipt, pieces in ((one, second), (other, first)):
+        connection.execute("UPDATE answers SET pieces = ? WHERE receipt = ?", [pieces, receipt])
+
+
 def _then(*edits: Edit) -> Edit:
     def edit(connection: sqlite3.Connection) -> None:
         for each in edits:
@@ -130,13 +145,15 @@ EDITS: dict[str, Edit] = {
     "balances set to nothing": _sql("UPDATE spent SET divergence = 0"),
     "balances deleted": _sql("DELETE FROM spent"),
     "a balance below zero": _sql("UPDATE spent SET divergence = -1000 WHERE path = '[\"patients\"]'"),
-    "an answer replaced": _sql("UPDATE answers SET body = 'forged' WHERE rowid = 2"),
+    "an answer replaced": _sql("UPDATE texts SET body = x'00' WHERE rowid = 2"),
+    "the answers of two questions exchanged": _exchanged,
+    "a text deleted": _sql("DELETE FROM texts WHERE rowid = 2"),
     "an answer replaced, with its hash, hashes: all later": _then(
         changed(1, "all later", _other_answer, kind="answer"),
-        _sql("UPDATE answers SET body = 'forged' WHERE rowid = (SELECT max(rowid) FROM answers)"),
+        _forged,
     ),
     "an answer deleted": _sql("DELETE FROM answers WHERE rowid = 2"),
-    "an answer added": _sql("INSERT INTO answers VALUES ('ff', 'forged')"),
+    "an answer added": _sql("INSERT INTO answers VALUES ('ff', 9, 'forged')"),
     "a receipt deleted": _sql("DELETE FROM receipts WHERE rowid = 2"),
     "a receipt that answers another request": _sql("UPDATE receipts SET request = '128' WHERE rowid = 2"),
     "a table dropped": _sql("DROP TABLE receipts"),

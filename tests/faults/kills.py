@@ -47,7 +47,7 @@ class Victim:
     def with_database(cls, killer: Killer, place: Path) -> Victim:
         """A whole database, with rows, in a folder."""
         with dl.create(place / "clinic", mark=place / "mark.sqlite") as db:
-            db.add_population("patients", budget=dl.Budget(epsilon=3))
+            db.add_population("patients", budget=dl.Budget(epsilon=3), least_share="1e-15")
             add_visits(db, "visits", visits(30, 1))
         catalog = tomllib.loads((place / "clinic" / "catalog.toml").read_text())
         return cls(killer, place, "database", place / "clinic" / "ledger.sqlite", catalog["database"]["ledger"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import zlib
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -32,7 +33,9 @@ def recount(path: Path) -> Recount:
     """Read a ledger that nobody writes to now."""
     with closing(sqlite3.connect(path)) as connection:
         entries = connection.execute("SELECT number, body, hash FROM entries ORDER BY number").fetchall()
-        bodies = dict(connection.execute("SELECT receipt, body FROM answers").fetchall())
+        texts = dict(connection.execute("SELECT hash, body FROM texts").fetchall())
+        answers = connection.execute("SELECT receipt, pieces FROM answers").fetchall()
+        bodies = {receipt: _joined(pieces, texts) for receipt, pieces in answers}
         spent = connection.execute("SELECT path, sum(divergence) FROM spent GROUP BY path").fetchall()
     found, last = Recount(entries=len(entries)), "0" * 64
     for place, (number, body, written) in enumerate(entries, start=1):
@@ -42,6 +45,11 @@ def recount(path: Path) -> Recount:
         _count(found, json.loads(body), bodies)
     _compare(found, bodies, {tuple(json.loads(path)): total for path, total in spent})
     return found
+
+
+def _joined(pieces: str, texts: dict[str, bytes]) -> str:
+    named = [pieces[place : place + 64] for place in range(0, len(pieces), 64)]
+    return b"".join(zlib.decompress(texts[name]) for name in named).decode()
 
 
 def _count(found: Recount, entry: dict[str, Any], bodies: dict[str, str]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from dalenius.curator.answers.encoding import card_in
+from dalenius.curator.answers.encoding import ABOUT, about_in, card_in
 from dalenius.curator.cards.cards import Card
 from dalenius.curator.ledger.accounts import Receipt
 from dalenius.curator.ledger.ledger import PAGE, Ledger
@@ -33,7 +34,8 @@ class Replay:
 
 
 class Shelf:
-    """The stored answers of a ledger, looked at once each: an answer never changes."""
+    """The stored answers of a ledger. Each is looked at once, when somebody wants to know of it, and never as a whole:
+    an answer never changes."""
 
     def __init__(self) -> None:
         self._known: dict[str, Replay | None] = {}
@@ -56,16 +58,16 @@ class Shelf:
 
     def _look(self, ledger: Ledger, names: Sequence[str]) -> None:
         for begin in range(0, len(names), PAGE):
-            for receipt, body in ledger.bought(names[begin : begin + PAGE]):
-                self._known[receipt.id] = _described(receipt, card_in(body))
+            for receipt, piece in ledger.bought(names[begin : begin + PAGE], ABOUT):
+                self._known[receipt.id] = _described(receipt, about_in(piece))
 
 
-def _described(receipt: Receipt, card: Card | None) -> Replay | None:
-    if card is None:
+def _described(receipt: Receipt, about: Mapping[str, Any]) -> Replay | None:
+    if not about:
         return None
-    charged = ", ".join(f"{people.share} of {people.population}" for people in card.people)
-    versions = tuple((source.table, source.version) for source in card.sources)
-    return Replay(receipt.id, card.asked, receipt.at, charged, versions)
+    charged = ", ".join(f"{people['share']} of {people['population']}" for people in about["people"])
+    versions = tuple((source["table"], source["version"]) for source in about["sources"])
+    return Replay(receipt.id, about["asked"], receipt.at, charged, versions)
 
 
 def stored_card(ledger: Ledger, name: str) -> Card | None:

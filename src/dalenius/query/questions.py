@@ -129,15 +129,19 @@ class Question:
     def public_values(self) -> int | None:
         """How many values an answer shows at most, if all keys are public: groups times columns, where a histogram is
         as many columns as it has counts."""
-        groups = self.public_keys
-        if groups is None:
-            return None
-        shown = groups if self.output.limit is None else min(groups, self.output.limit)
-        return shown * sum(self._width(post) for _, post in self.output.columns)
+        rows = self.public_rows
+        return None if rows is None else rows * sum(self.width(post) for _, post in self.output.columns)
 
-    def _width(self, post: Post) -> int:
+    @property
+    def public_rows(self) -> int | None:
+        """How many rows an answer has at most, if all keys are public."""
+        groups, limit = self.public_keys, self.output.limit
+        return groups if groups is None or limit is None else min(groups, limit)
+
+    def width(self, post: Post) -> int:
+        """As how many columns one counts: a histogram as one for each of its counts."""
         if isinstance(post, Compute):
-            return max(map(self._width, post.arguments), default=1)
+            return max(map(self.width, post.arguments), default=1)
         if isinstance(post, ValueOf) and self.statistics[post.index].kind == "histogram":
             return self.relation.schema[self.statistics[post.index].columns[0]].size or 1
         return 1

@@ -19,6 +19,7 @@ import pytest
 from dalenius.curator import extras
 from dalenius.curator.answers.answers import BARS_COVER_NOISE, KEYS_LEFT_OUT, Answer
 from dalenius.curator.answers.columns import Column
+from dalenius.curator.answers.displays import printable
 from dalenius.errors import InvalidParameter, MissingExtra
 from dalenius.query.estimates.kinds import of_domain
 from dalenius.query.estimates.postprocess import Shaped
@@ -120,7 +121,7 @@ def test_formulas_in_csv_are_texts_and_numbers_stay_numbers() -> None:
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == ["key", "n", "n ±"]
     keys = [row[0] for row in rows[1:]]
-    assert [key.removeprefix("'") for key in keys] == HOSTILE
+    assert [key.removeprefix("'") for key in keys] == [printable(key) for key in HOSTILE]
     assert [key for key in keys if key.startswith(tuple("=+-@\t\r\n"))] == []
     assert answer(Column("n", (-5,), (3,))).to_csv() == "n,n ±\n-5,3\n"
     assert answer(Column("=n", (5,))).to_csv() == "'=n\n5\n"
@@ -244,3 +245,10 @@ def test_a_missing_package_is_named_with_its_extra(form: str, package: str, monk
     monkeypatch.setattr(extras, "import_module", missing)
     with pytest.raises(MissingExtra, match=f"needs the package {package}"):
         getattr(answer(), form)()
+
+
+def test_files_hold_no_character_that_a_terminal_obeys_or_that_turns_letters_round() -> None:
+    hostile = ("\x1b[2Jgone", "a\u202eb", "a\u2066b", "\x07", "x\x9b31m", "=1+1\x1b[m")
+    text = keyed(hostile, Text()).to_csv()
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    assert "'=1+1" in text

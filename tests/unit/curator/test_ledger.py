@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalenius.curator.ledger import ledger as ledgers
+from dalenius.curator.ledger import texts
 from dalenius.curator.ledger.accounts import MOST, Account, Charge, Rate, Terms
 from dalenius.curator.ledger.checking import examined
 from dalenius.curator.ledger.ledger import Ledger
@@ -252,7 +252,7 @@ def test_the_largest_rate_stops_nobody(ledger: Ledger) -> None:
 def test_an_answer_that_is_too_long_is_refused_and_nothing_else_is(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledgers, "MOST_BYTES", 8)
+    monkeypatch.setattr(texts, "MOST_BYTES", 8)
     first, second = charge(ledger, "ana", 1), charge(ledger, "ana", 1)
     with pytest.raises(InvalidParameter, match="too long"):
         ledger.store(first, "ä" * 5)
@@ -262,7 +262,7 @@ def test_an_answer_that_is_too_long_is_refused_and_nothing_else_is(
 
 def test_the_longest_answer_that_is_kept_fits_into_sqlite() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
-        assert connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) / 2 > ledgers.MOST_BYTES
+        assert connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) / 2 > texts.MOST_BYTES
 
 
 def test_a_clock_that_is_set_back_makes_no_entry_older_than_the_one_before(ledger: Ledger, clock: Clock) -> None:

@@ -92,7 +92,13 @@ def test_the_database_itself_refuses_to_change_or_delete_an_entry(places: tuple[
     ledger = opened(places)
     charge(ledger, 1)
     ledger.close()
-    for change in ("DELETE FROM entries", "UPDATE entries SET body = ''", "TRUNCATE entries", "DELETE FROM answers"):
+    for change in (
+        "DELETE FROM entries",
+        "UPDATE entries SET body = ''",
+        "TRUNCATE entries",
+        "DELETE FROM answers",
+        "DELETE FROM texts",
+    ):
         with psycopg.connect(places[0], autocommit=True) as rows, pytest.raises(psycopg.Error, match="taken back"):
             rows.execute(change)
     store = PostgresStore(places[0])

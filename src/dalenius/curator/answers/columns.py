@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -35,6 +35,10 @@ class Column:
         """Whether it has numbers, and nothing else but NULL."""
         numbers = [value for value in self.values if value is not None]
         return bool(numbers) and all(isinstance(n, int | float | Decimal) and not isinstance(n, bool) for n in numbers)
+
+    def first(self, rows: int) -> Column:
+        """The column in so many first rows."""
+        return replace(self, values=self.values[:rows], errors=None if self.errors is None else self.errors[:rows])
 
     def titled(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """The column and its bars, with their titles."""

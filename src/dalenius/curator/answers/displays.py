@@ -77,9 +77,14 @@ def cell(value: Any, decimals: int, *, grouped: bool = True) -> str:
 
 
 def visible(text: str) -> str:
-    """The text on one line, without control characters (a terminal would obey them), and not too long."""
-    line = "".join(letter if letter.isprintable() else "�" for letter in text)
+    """The text on one line, without control characters, and not too long."""
+    line = printable(text)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which a terminal would obey, and without marks that turn or hide letters."""
+    return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 
 def at_level(level: Fraction) -> str:
@@ -88,8 +93,11 @@ def at_level(level: Fraction) -> str:
 
 
 def harmless(cell: Any) -> Any:
-    """A cell for a spreadsheet: a text that it would run as a formula gets an apostrophe in front."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    """A cell of a CSV file, for a spreadsheet or a terminal: a text that would run as a formula gets an apostrophe in
+    front, and what would be obeyed or hidden is shown as �."""
+    if not isinstance(cell, str):
+        return cell
+    return ("'" if cell.startswith(_FORMULA) else "") + printable(cell)
 
 
 def width(text: str) -> int:

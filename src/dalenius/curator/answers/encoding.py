@@ -6,7 +6,8 @@ The text is JSON. What JSON has no word for is an object with one name, its type
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar, get_args
 
@@ -21,6 +22,15 @@ Value = TypeVar("Value")
 
 _CARD_FIRST = '{"card":'
 _READER = json.JSONDecoder()
+_CARD_PIECES = (
+    ("receipt", "at"),
+    ("asked", "software", "trust", "loss", "contribution", "sources", "people"),
+    ("steps", "bounds"),
+    ("promised", "not_promised", "unprotected"),
+)
+ABOUT = 1
+"""Which piece says what an answer is about."""
+_FIRST = "Only the first {:,} of {:,} rows are kept and shown: all of them would be longer than an answer may be."
 _ANSWER = ("columns", "level", "charge", "receipt", "derivation", "notes", "card")
 _COLUMN = ("name", "values", "errors", "kind", "key")
 _KIND = ("name", "unit", "size", "of")
@@ -28,16 +38,52 @@ _KIND = ("name", "unit", "size", "of")
 
 def encoded(answer: Answer) -> str:
     """An answer as JSON; what was left of a budget at that time, and who read it when, is no part of it."""
-    facts = {
-        "card": None if answer.card is None else answer.card.facts(),  # first, so that it can be read alone
+    return "".join(pieces(answer))
+
+
+def pieces(answer: Answer) -> tuple[str, ...]:
+    """The same text, cut where one answer has much in common with another: the same question at another price, the
+    same price at another time, another question about the same people."""
+    card = {} if answer.card is None else answer.card.facts()
+    head, *parts = [_members(card, names) for names in _CARD_PIECES]
+    noisy = {
         "columns": [_column(column) for column in answer.columns],
         "level": str(answer.level),
         "charge": answer.charge,
         "receipt": answer.receipt,
-        "derivation": answer.derivation,
-        "notes": list(answer.notes),
     }
-    return json.dumps(facts, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return (
+        _CARD_FIRST + ("{" + head if card else "null"),  # first, so that it can be read alone
+        *(f",{part}" if card else "" for part in parts[:-1]),
+        f",{parts[-1]}}}" if card else "",
+        f",{_members(noisy, noisy)}",
+        f",{_members({'derivation': answer.derivation}, ['derivation'])}",
+        f",{_members({'notes': list(answer.notes)}, ['notes'])}}}",
+    )
+
+
+def _members(facts: Mapping[str, Any], names: Iterable[str]) -> str:
+    """These names of an object with their values, as JSON without the braces."""
+    chosen = {name: facts[name] for name in names if name in facts}
+    return json.dumps(chosen, ensure_ascii=False, separators=(",", ":"), allow_nan=False)[1:-1]
+
+
+def about_in(piece: str) -> Mapping[str, Any]:
+    """What the piece `ABOUT` of an answer says: what was asked, of which tables, and at whose expense; nothing where
+    there is no card."""
+    facts: Mapping[str, Any] = json.loads(f"{{{piece[1:]}}}")
+    return facts
+
+
+def fitting(answer: Answer, most: int) -> Answer:
+    """The answer with as many of its first rows as fit into so many bytes, and a note about the others: what was paid
+    for is not lost because more keys were found than can be stored."""
+    shown, rows = answer, len(answer)
+    while (length := len(encoded(shown).encode(errors="surrogatepass"))) > most and rows:
+        rows = min(rows - 1, rows * most // length)
+        columns = tuple(column.first(rows) for column in answer.columns)
+        shown = replace(answer, columns=columns, notes=(*answer.notes, _FIRST.format(rows, len(answer))))
+    return shown
 
 
 def decoded(text: str) -> Answer:

@@ -17,7 +17,8 @@ from dalenius.accounting.amounts import Amount
 from dalenius.curator.ledger.accounts import Account
 from dalenius.curator.ledger.marks import NOTHING, Head
 from dalenius.curator.ledger.recounting import LARGEST, Path, Recount, Rule, Wrong
-from dalenius.curator.ledger.stores import Rows, Store, damaged
+from dalenius.curator.ledger.stores import DISAGREE, Rows, Store, damaged
+from dalenius.curator.ledger.texts import names, unpacked
 from dalenius.errors import DaleniusError, LedgerRefused
 
 PAGE = 500
@@ -41,25 +42,30 @@ class Findings:
         return not self.problems
 
 
-def check(store: Store, rows: Rows) -> Findings:
+def check(store: Store, rows: Rows, *, texts: bool = True) -> Findings:
     """Recount a ledger from its entries alone, and compare with all else that it keeps.
+
+    Without `texts` it looks whether all pieces of stored answers are there, and reads none of them: that takes as long
+    for long answers as for short ones.
 
     Guarantee: it is unsound if the database itself would do anything else to it than a new one would.
     """
     if not store.is_as_made(rows):  # a trigger that takes charges back would be sound until the next one
         return Findings(None, NOTHING, {}, ("its tables are missing, or they or what guards them were changed",))
-    check = _Check(rows)
+    if texts and not store.is_whole(rows):
+        return Findings(None, NOTHING, {}, (DISAGREE,))
+    check = _Check(rows, texts)
     check.entries()
     if not check.problems:  # what follows from the entries is only known if they are whole
         check.tables()
     return Findings(check.recount.name, check.head, _balances(check.recount), tuple(check.problems))
 
 
-def examined(store: Store) -> Findings:
+def examined(store: Store, *, texts: bool = True) -> Findings:
     """Check a store; one that cannot be read as a ledger is unsound."""
     try:
         with store.reading() as rows:
-            return check(store, rows)
+            return check(store, rows, texts=texts)
     except DaleniusError:
         raise
     except Exception:  # of the database: its text may name places
@@ -95,11 +101,13 @@ class _Check:
     """A check under way: the entries up to `head` are counted."""
 
     rows: Rows
+    texts: bool
     recount: Recount = field(default_factory=Recount)
     head: Head = NOTHING
     problems: list[str] = field(default_factory=list)
     receipts: int = 0
     answers: int = 0
+    pieces: set[str] = field(default_factory=set)
 
     def entries(self) -> None:
         for page in _pages(self.rows):
@@ -141,18 +149,37 @@ class _Check:
                 self._expect(row is not None and row[0] < entry["number"], entry, "no charge before it paid for it")
 
     def _answers(self, page: list[dict[str, Any]]) -> None:
+        """Each answer stands where its entry says, and all of its pieces are there."""
         stored = [entry for entry in page if entry["kind"] == "answer"]
-        sql = "SELECT receipt, body FROM answers WHERE receipt IN"
-        bodies = dict(self._found(sql, [entry["receipt"] for entry in stored]))
+        sql = "SELECT receipt, number, pieces FROM answers WHERE receipt IN"
+        found = self._found(sql, [entry["receipt"] for entry in stored])
+        listed = {receipt: (number, names(pieces)) for receipt, number, pieces in found if isinstance(pieces, str)}
+        there = self._there({name for _, pieces in listed.values() for name in pieces})
         for entry in stored:
             self.answers += 1
-            body = bodies.get(entry["receipt"])
-            matches = isinstance(body, str) and _sha256(body) == entry["sha256"]
-            self._expect(matches, entry, "its answer is missing or was changed")
+            number, pieces = listed.get(entry["receipt"], (0, []))
+            whole = there.issuperset(pieces) and (not self.texts or self._hash(pieces) == entry["sha256"])
+            self._expect(whole and number == entry["number"], entry, "its answer is missing or was changed")
+
+    def _there(self, pieces: set[str]) -> set[str]:
+        """Those of the pieces that are there."""
+        asked, sql = sorted(pieces), "SELECT hash FROM texts WHERE hash IN"
+        pages = (self._found(sql, asked[begin : begin + PAGE]) for begin in range(0, len(asked), PAGE))
+        found = {str(name) for page in pages for (name,) in page}
+        self.pieces |= found if self.texts else set()
+        return found
+
+    def _hash(self, pieces: list[str]) -> str:
+        """The hash of the text that pieces make up."""
+        whole = hashlib.sha256()
+        for name in pieces:
+            whole.update(unpacked(self.rows, name) or b"")
+        return whole.hexdigest()
 
     def tables(self) -> None:
         """All that is kept for speed."""
-        for table, expected in (("receipts", self.receipts), ("answers", self.answers)):
+        texts = [("texts", len(self.pieces))] if self.texts else []
+        for table, expected in (("receipts", self.receipts), ("answers", self.answers), *texts):
             ((count,),) = self.rows.execute(f"SELECT count(*) FROM {table}")  # noqa: S608
             if count != expected:
                 self.problems.append(f"{table}: there are {count}, and the entries tell of {expected}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dalenius.accounting.amounts import Amount
+from dalenius.curator.ledger import texts
 from dalenius.curator.ledger.accounts import Account, Charge, Rate, Receipt, Terms
 from dalenius.curator.ledger.balances import Balances, require_same_order
 from dalenius.curator.ledger.checking import Findings, examined, require_sound
@@ -24,6 +24,7 @@ from dalenius.curator.ledger.forms import MOST_KEY, plain, require_charges, requ
 from dalenius.curator.ledger.journal import Journal, Writing
 from dalenius.curator.ledger.marks import Mark, NoMark
 from dalenius.curator.ledger.stores import TABLES, Rows, SQLiteStore, Store, Value
+from dalenius.curator.ledger.texts import packed
 from dalenius.errors import InvalidParameter, TooOften
 from dalenius.randomness.entropy import system_entropy
 
@@ -35,11 +36,9 @@ _CHARGES = (
 PAGE = 500
 TURN, STEP = "turn", "step"
 _BOUGHT = (
-    "SELECT entries.body, answers.body FROM receipts JOIN entries ON entries.number = receipts.number "
+    "SELECT entries.body, answers.pieces FROM receipts JOIN entries ON entries.number = receipts.number "
     "JOIN answers ON answers.receipt = receipts.id WHERE receipts.id IN ({}) ORDER BY receipts.number"
 )
-MOST_BYTES = 200_000_000
-"""The longest answer that is kept: a fifth of what SQLite holds in one place."""
 
 
 class Ledger:
@@ -74,9 +73,10 @@ class Ledger:
         """Go on with a ledger.
 
         Guarantee: it is refused unless an independent recount finds it whole and sound, it has this name, and its mark
-        lies in its past. Where the process before died between the two, the mark is moved up.
+        lies in its past. Where the process before died between the two, the mark is moved up. Of stored answers it
+        looks whether they are there; each is compared with its hash when it is read.
         """
-        require_sound(examined(store), name)
+        require_sound(examined(store, texts=False), name)
         ledger = cls(store, mark, clock=clock)
         ledger._journal.append(lambda writing: None)
         return ledger
@@ -181,25 +181,25 @@ class Ledger:
 
     # ---- answers
 
-    def store(self, receipt: Receipt, body: str) -> None:
-        """Keep the answer that a receipt paid for; there is one, and it does not change. One that is too long for a
-        store is refused, and nothing else is."""
-        digest = text_hash(body)
+    def store(self, receipt: Receipt, *pieces: str) -> None:
+        """Keep the answer that a receipt paid for; there is one, and it does not change. Its text comes in pieces, of
+        which those that other answers have too are kept once. One that is too long for a store is refused, and nothing
+        else is."""
+        text = packed(pieces)
 
         def kept(writing: Writing) -> None:
             _require_known(writing.rows, receipt)
             if writing.rows.execute("SELECT 1 FROM answers WHERE receipt = ?", [receipt.id]):
                 raise InvalidParameter("receipt", receipt.id, allowed="one without an answer: an answer never changes")
-            writing.add("answer", {"receipt": receipt.id, "sha256": digest})
-            writing.rows.execute("INSERT INTO answers VALUES (?, ?)", [receipt.id, body])
+            entry = writing.add("answer", {"receipt": receipt.id, "sha256": text.digest})
+            texts.keep(writing.rows, receipt.id, entry.number, text)
 
         self._journal.append(kept)
 
     def answer(self, receipt: str) -> str | None:
-        """The answer that was stored under a receipt id, if there is one."""
+        """The answer that was stored under a receipt id, if there is one: byte for byte, or refused as damaged."""
         with self._journal.reading() as rows:
-            found = rows.execute("SELECT body FROM answers WHERE receipt = ?", [receipt])
-        return found[0][0] if found else None
+            return texts.kept(rows, receipt)
 
     def answered(self, request: str) -> Receipt | None:
         """The receipt of the first answer to an equal request."""
@@ -222,11 +222,12 @@ class Ledger:
         with self._journal.reading() as rows:
             return tuple(receipt for (receipt,) in rows.execute(sql))
 
-    def bought(self, names: Sequence[str]) -> list[tuple[Receipt, str]]:
-        """The receipts of these ids, at most a page of them, that have an answer, each with it, in order."""
+    def bought(self, names: Sequence[str], piece: int) -> list[tuple[Receipt, str]]:
+        """The receipts of these ids, at most a page of them, that have an answer, each with one piece of it, in order;
+        the others are not read."""
         with self._journal.reading() as rows:
             found = rows.execute(_BOUGHT.format(", ".join("?" * len(names))), names)
-        return [(receipt_from(Entry.from_body(entry)), body) for entry, body in found]
+            return [(receipt_from(Entry.from_body(entry)), texts.piece(rows, named, piece)) for entry, named in found]
 
     def last(self) -> int:
         """The number of the last entry."""
@@ -351,7 +352,7 @@ class Ledger:
         return (Entry.from_body(body) for (body,) in found)
 
     def check(self) -> Findings:
-        """Recount all of it from the entries alone."""
+        """Recount all of it from the entries alone, and read all answers."""
         return examined(self._store)
 
     def close(self) -> None:
@@ -394,17 +395,6 @@ def prepare(store: Store) -> None:
 def new_name() -> str:
     """A name that nobody can guess and that is never given twice: 128 random bits."""
     return system_entropy().read(16).hex()
-
-
-def text_hash(body: str) -> str:
-    """The hash of a text that a store can keep."""
-    try:
-        written = body.encode()
-    except UnicodeEncodeError:  # half a character: no store can keep it
-        raise InvalidParameter("answer", "not a text", allowed="a text of whole characters") from None
-    if len(written) > MOST_BYTES:
-        raise InvalidParameter("answer", "too long", allowed=f"at most {MOST_BYTES:,} bytes")
-    return hashlib.sha256(written).hexdigest()
 
 
 def _by_key(rows: Rows, who: str, key: str | None, request: str) -> Receipt | None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dalenius.curator.extras import optional
-from dalenius.curator.ledger.stores import Rows, Value, require_home
+from dalenius.curator.ledger.stores import APPENDED, Rows, Value, require_home
 from dalenius.errors import InvalidParameter, LedgerStopped
 from dalenius.process import identity
 
@@ -26,17 +26,17 @@ _BEGIN_READING = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
 
 _BODY = " BEGIN RAISE EXCEPTION 'nothing in a ledger is changed or taken back'; END "
 _REFUSE = f"CREATE OR REPLACE FUNCTION dalenius_refuse() RETURNS trigger LANGUAGE plpgsql AS $${_BODY}$$"
-_GUARDED, _OURS = ("entries", "answers"), ("accounts", "answers", "entries", "receipts", "spent")
+_OURS = ("accounts", "answers", "entries", "receipts", "spent", "texts")
 
 _TABLES = (
     "SELECT relname, relkind::text, relhasrules, relrowsecurity, relhassubclass, "
     "EXISTS (SELECT FROM pg_attrdef WHERE adrelid = pg_class.oid) FROM pg_class "
-    "WHERE relnamespace = current_schema()::regnamespace AND relname IN (?, ?, ?, ?, ?) ORDER BY relname"
+    "WHERE relnamespace = current_schema()::regnamespace AND relname IN (?, ?, ?, ?, ?, ?) ORDER BY relname"
 )
 _TRIGGERS = (
     "SELECT relname, tgname, tgtype::int, tgenabled::text, tgqual IS NULL, prosrc FROM pg_trigger "
     "JOIN pg_class ON pg_class.oid = tgrelid JOIN pg_proc ON pg_proc.oid = tgfoid WHERE NOT tgisinternal "
-    "AND relnamespace = current_schema()::regnamespace AND relname IN (?, ?, ?, ?, ?) ORDER BY relname, tgname"
+    "AND relnamespace = current_schema()::regnamespace AND relname IN (?, ?, ?, ?, ?, ?) ORDER BY relname, tgname"
 )
 _BEFORE_ANY_CHANGE = 2 + 8 + 16 + 32  # before; delete, update, truncate; once for each statement
 
@@ -53,7 +53,7 @@ class PostgresStore:
         *(
             f"CREATE OR REPLACE TRIGGER {table}_never_changed BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
             f"FOR EACH STATEMENT EXECUTE FUNCTION dalenius_refuse()"
-            for table in _GUARDED
+            for table in APPENDED
         ),
     )
 
@@ -65,8 +65,12 @@ class PostgresStore:
     def is_as_made(self, rows: Rows) -> bool:
         """Compare tables, rules and triggers with those of a new ledger: a trigger could take charges back."""
         tables = [(name, "r", False, False, False, False) for name in _OURS]
-        guards = [(name, f"{name}_never_changed", _BEFORE_ANY_CHANGE, "O", True, _BODY) for name in sorted(_GUARDED)]
+        guards = [(name, f"{name}_never_changed", _BEFORE_ANY_CHANGE, "O", True, _BODY) for name in APPENDED]
         return rows.execute(_TABLES, _OURS) == tables and rows.execute(_TRIGGERS, _OURS) == guards
+
+    def is_whole(self, rows: Rows) -> bool:
+        """The server looks after its own pages."""
+        return True
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 from dalenius.errors import InvalidParameter, LedgerRefused
 from dalenius.process import identity
 
-Value: TypeAlias = str | int | None
+Value: TypeAlias = str | int | bytes | None
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS entries (number BIGINT PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL)",
@@ -27,13 +27,18 @@ TABLES = (
     "request TEXT NOT NULL, second BIGINT NOT NULL, UNIQUE (who, key))",
     "CREATE INDEX IF NOT EXISTS receipts_by_request ON receipts (request)",
     "CREATE INDEX IF NOT EXISTS receipts_by_time ON receipts (who, second)",
-    "CREATE TABLE IF NOT EXISTS answers (receipt TEXT PRIMARY KEY, body TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS answers (receipt TEXT PRIMARY KEY, number BIGINT NOT NULL, pieces TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, body BYTEA NOT NULL)",
 )
-"""`entries` is the ledger, and `answers` holds the texts whose hashes stand there; all else follows from the entries
-and is kept for speed."""
+"""`entries` is the ledger; `answers` and `texts` hold the answers whose hashes stand there, each as a list of pieces;
+all else follows from the entries and is kept for speed. Only `texts` grows with the length of answers."""
 
+APPENDED = ("answers", "entries", "texts")
+"""The tables of which nothing is ever changed or deleted."""
+_AT_START = ("sqlite_master", "accounts", "answers", "entries", "receipts", "spent")
 BUSY_SECONDS = 60
 _INSTEAD_OF_A_FORK = "Start a new process instead (multiprocessing: spawn), and open the folder there."
+DISAGREE = "its tables and indexes do not agree"
 DECLARED = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"
 """Everything that a SQLite file declares: tables, indexes, triggers and views."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
@@ -67,6 +72,9 @@ class Store(Protocol):
     def is_as_made(self, rows: Rows) -> bool:
         """Whether the tables, and what the database itself does when they are written, are those of a new ledger."""
 
+    def is_whole(self, rows: Rows) -> bool:
+        """Whether the database finds nothing wrong with its own file; this reads all of it."""
+
     def writing(self) -> AbstractContextManager[Rows]:
         """A context manager that gives `Rows`, to read and write."""
 
@@ -86,7 +94,7 @@ class SQLiteStore:
     append_only = tuple(
         f"CREATE TRIGGER IF NOT EXISTS {table}_never_{change} BEFORE {change} ON {table} "
         f"BEGIN SELECT RAISE(ABORT, 'nothing in a ledger is changed or taken back'); END"
-        for table in ("entries", "answers")
+        for table in APPENDED
         for change in ("update", "delete")
     )
 
@@ -110,6 +118,10 @@ class SQLiteStore:
     def is_as_made(self, rows: Rows) -> bool:
         """Compare all that the file declares with that of a new ledger: a trigger could take charges back."""
         return frozenset(rows.execute(DECLARED)) == declared_by(*TABLES, *self.append_only)
+
+    def is_whole(self, rows: Rows) -> bool:
+        """Compare all tables, pages and indexes of the file with each other."""
+        return rows.execute("PRAGMA integrity_check(1)") == [("ok",)]
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:
@@ -174,12 +186,15 @@ class SQLiteStore:
         return connection
 
     def _require_whole(self) -> None:
-        """Refuse a file whose tables and indexes do not agree: a sum could be looked up and not be found."""
+        """Refuse a file whose tables and indexes do not agree: a sum could be looked up and not be found. The texts of
+        answers are left for when they are read, or this would take longer with every answer."""
         try:
             with _faults():
-                found = self._connection.execute("PRAGMA integrity_check(1)").fetchall()
-            if found != [("ok",)]:
-                raise damaged("its tables and indexes do not agree")
+                names = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+                ours = [name for name in _AT_START if name == "sqlite_master" or (name,) in names]
+                found = [self._connection.execute(f"PRAGMA integrity_check({name})").fetchall() for name in ours]
+            if any(each != [("ok",)] for each in found):
+                raise damaged(DISAGREE)
         except BaseException:
             self.close()
             raise

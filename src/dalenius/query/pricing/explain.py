@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from fractions import Fraction
 from functools import singledispatch
 
@@ -36,19 +37,50 @@ _INFIX = {
 }  # fmt: skip
 _REFERENCE = re.compile(r"Reference:\s*(.+?)(?=\n\s*Textbook:|\n\s*\n|$)", re.DOTALL)
 
+_LONG = 200
+"""How many characters are repeated rather than looked up elsewhere."""
+
 TRUST = "Trust: whoever runs this database holds the rows; what it releases protects them from everyone else."
 
 
-def derivation(program: Program) -> list[str]:
+def derivation(program: Program) -> Iterator[str]:
     """Why the sensitivity is what it is: the unit, and every step from the tables to what is summed.
 
     Textbook: S18.13.
     """
-    lines = [TRUST, f"Protected: {', '.join(_protected(program))}; neighbours differ by {program.neighbours}."]
-    for number, step in enumerate(program.passes, start=1):
-        lines.append(f"Pass {number}:")
-        lines.extend(f"  {line}" for line in _steps(step))
-    return lines
+    yield TRUST
+    yield f"Protected: {', '.join(_protected(program))}; neighbours differ by {program.neighbours}."
+    steps = [list(_steps(step)) for step in program.passes]
+    for number, lines in enumerate(_said_once(program.passes, steps), start=1):
+        yield f"Pass {number}:"
+        yield from (f"  {line}" for line in lines)
+
+
+def sql(program: Program, spelled: Callable[[Pass], str]) -> Iterator[str]:
+    """The engine's text of each pass; lines that stand in an earlier one are not repeated."""
+    texts = (spelled(step).split("\n") for step in program.passes)
+    for number, lines in enumerate(_said_once(program.passes, texts), start=1):
+        yield f"SQL of pass {number}:"
+        yield from lines
+
+
+def _said_once(passes: Sequence[Pass], texts: Iterable[list[str]]) -> Iterator[list[str]]:
+    """The lines of each pass. Of long runs that stand in the first pass of its kind too, only that is said: what is
+    common to all passes would make a derivation grow with the square of the columns."""
+    firsts: dict[type, tuple[int, list[str]]] = {}
+    for number, (step, lines) in enumerate(zip(passes, texts, strict=True), start=1):
+        known, first = firsts.setdefault(type(step), (number, lines))
+        yield lines if known == number else list(_differing(lines, first, known))
+
+
+def _differing(lines: list[str], first: list[str], known: int) -> Iterator[str]:
+    done = 0
+    for run in SequenceMatcher(None, first, lines, autojunk=False).get_matching_blocks():
+        yield from lines[done : run.b]
+        done = run.b + run.size
+        placed = f"line {run.a + 1}" if run.size == 1 else f"lines {run.a + 1} to {run.a + run.size}"
+        alike = lines[run.b : done]
+        yield from [f"-- as {placed} of pass {known}"] if sum(map(len, alike)) > _LONG else alike
 
 
 def measurements(program: Program, steps: Sequence[Step]) -> Iterator[str]:
@@ -114,7 +146,7 @@ def _(node: Project) -> str:
 def _(node: Join) -> str:
     pairs = " and ".join(f"{written(left)} = {written(right)}" for left, right in node.on)
     both = "the same unit" if node.of_units else ""
-    bounds = f"with at most {node.most} rows of a unit from each side" if node.of_units else _matches(node)
+    bounds = f"with at most {node.most} rows of a unit" if node.of_units else _matches(node)
     return f"{node.kind} join on {' and '.join(filter(None, [both, pairs]))}, {bounds}: stability 1"
 
 

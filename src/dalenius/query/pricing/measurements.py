@@ -7,8 +7,8 @@ measurement's sensitivity follows from `rows`, `groups` and that range alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dalenius.privacy.neighbours import AddRemove, Neighbours
@@ -377,7 +377,8 @@ class _Lowering:
         """The relation with the keys and computed columns, the latter clamped to their ranges, and bounded."""
         question = self.question
         kept: list[tuple[str, Expression]] = [(name, self._column(name)) for name in question.keys]
-        relation: Relation = Project(question.relation, (*kept, *computed.items()))
+        columns = (*kept, *computed.items())
+        relation: Relation = Project(_with_columns(question.relation, [term for _, term in columns]), columns)
         ranges = [(name, value.domain) for name, value in computed.items()]
         bounds = tuple((name, domain.lower, domain.upper) for name, domain in ranges if isinstance(domain, Ranged))
         if bounds:
@@ -396,6 +397,15 @@ class _Lowering:
         if part not in self.measurements:
             self.measurements.append(part)
         return self.measurements.index(part)
+
+
+def _with_columns(relation: Relation, read: Sequence[Expression]) -> Relation:
+    """The relation without the computed columns that one pass does not read: others would be computed for it in vain,
+    and told of in every pass again."""
+    if not isinstance(relation, Project):
+        return relation
+    names = {name for term in read for name in term.columns()}
+    return replace(relation, columns=tuple(each for each in relation.columns if each[0] in names))
 
 
 def _joined(*names: str) -> str:

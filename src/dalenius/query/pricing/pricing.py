@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
+from itertools import chain
 
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.composition import compose
@@ -34,6 +35,7 @@ from dalenius.query.pricing.choosing import Amounts, Step, steps
 from dalenius.query.pricing.measurements import Program, lower
 from dalenius.query.pricing.releasing import Released, release
 from dalenius.query.pricing.robust import robust_expectation
+from dalenius.query.pricing.sizes import derived, require_columns, require_passes, require_rows
 from dalenius.query.questions import Compute, Post, Question, Statistic, ValueOf
 from dalenius.query.types import Domain
 from dalenius.randomness.entropy import Entropy
@@ -132,11 +134,9 @@ class Priced:
         return [self.question.relation.schema[name] for name in statistic.columns]
 
     def explain(self, spelled: Callable[[Pass], str] | None = None) -> str:
-        """The derivation, and the engine's SQL where `spelled` writes it."""
-        lines = [*explain.derivation(self.program), *explain.measurements(self.program, self.steps)]
-        if spelled:
-            lines += [f"SQL of pass {n}:\n{spelled(step)}" for n, step in enumerate(self.passes, start=1)]
-        return "\n".join(lines)
+        """The derivation, and the engine's SQL where `spelled` writes it; refuses one that would be too long."""
+        texts = explain.sql(self.program, spelled) if spelled else ()
+        return derived(chain(explain.derivation(self.program), explain.measurements(self.program, self.steps), texts))
 
 
 def _of_size(error: ExpectedError, size: int) -> ExpectedError:
@@ -155,11 +155,14 @@ def _law(mechanism: object) -> NoiseLaw | None:
 def priced(
     question: Question, *, amounts: Amounts, level: Fraction = LEVEL, weights: Mapping[str, Number] | None = None
 ) -> Priced:
-    """The question with mechanisms that together cost no more than the amounts.
+    """The question with mechanisms that together cost no more than the amounts; refuses one that is too large.
 
     `weights` gives output columns a larger or smaller part of the price than the 1 of all others.
     """
+    require_columns(question)
+    require_rows(question)
     program = lower(question)
+    require_passes(program)
     split = _weights(program, {} if weights is None else weights)
     return Priced(program, steps(program, amounts=amounts, level=level, weights=split), level)
 

@@ -21,6 +21,7 @@ from dalenius.curator.ledger.checking import Findings, examined
 from dalenius.curator.ledger.journal import Writing
 from dalenius.curator.ledger.ledger import Ledger, new_name
 from dalenius.curator.ledger.stores import SQLiteStore
+from dalenius.curator.ledger.texts import keep, packed
 from ledger_cases import ANA, BEN, PATIENTS, Place, charge, opened, units, without_syncs
 
 CANARY = "canary-4711"
@@ -121,9 +122,13 @@ TAMPERED: dict[str, tuple[Callable[[Place], None], str]] = {
     ),
     "a receipt of somebody else": (lambda p: p.tamper("UPDATE receipts SET who = 'ben'"), "entry 6: its receipt"),
     "an older receipt": (lambda p: p.tamper("UPDATE receipts SET second = 0"), "entry 6: its receipt"),
-    "an answer that was changed": (lambda p: p.tamper("UPDATE answers SET body = 'x'"), "entry 8: its answer"),
+    "an answer that was changed": (lambda p: p.tamper("UPDATE texts SET body = x'00'"), "entry 8: its answer"),
+    "an answer of other pieces": (lambda p: p.tamper("UPDATE answers SET pieces = ''"), "entry 8: its answer"),
+    "an answer of another entry": (lambda p: p.tamper("UPDATE answers SET number = 7"), "entry 8: its answer"),
+    "a text that is gone": (lambda p: p.tamper("DELETE FROM texts"), "entry 8: its answer"),
+    "a text too many": (lambda p: p.tamper("INSERT INTO texts VALUES ('x', x'00')"), "texts: there are 2"),
     "an answer that is gone": (lambda p: p.tamper("DELETE FROM answers"), "entry 8: its answer"),
-    "an answer too many": (lambda p: p.tamper("INSERT INTO answers VALUES ('x', 'y')"), "answers: there are 2"),
+    "an answer too many": (lambda p: p.tamper("INSERT INTO answers VALUES ('x', 8, 'y')"), "answers: there are 2"),
     "tables that are gone": (lambda p: p.tamper("DROP TABLE spent"), "its tables are missing"),
     "a trigger that takes charges back": (
         lambda p: p.tamper("CREATE TRIGGER x AFTER INSERT ON receipts BEGIN UPDATE spent SET divergence = 0; END"),
@@ -326,8 +331,8 @@ def many(count: int) -> Ledger:
         for _ in range(count // 2):
             facts = _receipt_facts(part)
             _forced(writing, facts, part)
-            writing.add("answer", {"receipt": facts["receipt"], "sha256": hashlib.sha256(b"x").hexdigest()})
-            writing.rows.execute("INSERT INTO answers VALUES (?, ?)", [facts["receipt"], "x"])
+            entry = writing.add("answer", {"receipt": facts["receipt"], "sha256": hashlib.sha256(b"x").hexdigest()})
+            keep(writing.rows, facts["receipt"], entry.number, packed(["x"]))
 
     ledger._journal.append(write)
     return ledger

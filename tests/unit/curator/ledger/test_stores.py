@@ -69,16 +69,17 @@ def test_full_sync_and_wal_are_on(tmp_path: Path) -> None:
         assert rows.execute("PRAGMA synchronous") == [(2,)]
 
 
-@pytest.mark.parametrize("table", ["entries", "answers"])
-@pytest.mark.parametrize("change", ["UPDATE {} SET body = 'x'", "DELETE FROM {}"])
+@pytest.mark.parametrize("table", ["entries", "answers", "texts"])
+@pytest.mark.parametrize("change", ["UPDATE {} SET rowid = 7", "DELETE FROM {}"])
 def test_sqlite_itself_refuses_to_change_or_delete(store: SQLiteStore, table: str, change: str) -> None:
     with store.writing() as rows:
         rows.execute("INSERT INTO entries VALUES (1, 'a', 'b')")
-        rows.execute("INSERT INTO answers VALUES ('a', 'b')")
+        rows.execute("INSERT INTO answers VALUES ('a', 1, 'b')")
+        rows.execute("INSERT INTO texts VALUES ('b', x'00')")
     with pytest.raises(sqlite3.IntegrityError, match="taken back"), store.writing() as rows:
         rows.execute(change.format(table))
     with store.reading() as rows:
-        assert rows.execute("SELECT count(*) FROM entries, answers WHERE entries.body = 'a'") == [(1,)]
+        assert rows.execute("SELECT count(*) FROM entries, answers, texts WHERE entries.body = 'a'") == [(1,)]
 
 
 def test_a_block_that_raises_leaves_nothing(store: SQLiteStore) -> None:
