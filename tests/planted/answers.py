@@ -1,4 +1,5 @@
-"""Bugs beside the numbers of an answer: what its texts say, in which order keys come, and who pays for it."""
+"""Bugs beside the numbers of an answer: what its texts say, in which order keys come, who pays for it, and who gets it
+again."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from typing import Any
 from unittest.mock import patch
 
 from dalenius.audit.checks.planting import Planted
+from dalenius.curator import replays
 from dalenius.curator.answers import notes
+from dalenius.curator.curator import Asker
 from dalenius.curator.door import Payer
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.mechanisms.thresholding import ThresholdedCounts
@@ -54,6 +57,10 @@ def the_first_account(self: Payer, amounts: Any) -> Any:
     return right_charges(self, amounts)[:1]
 
 
+def whoever_asks(asker: Asker, name: str) -> Any:
+    return asker.curator.ledger.receipt(name)
+
+
 def by_exact_counts(self: ThresholdedCounts, value: Any, source: Any) -> Any:
     counts = dict(zip(value.keys, value.counts.tolist(), strict=True))
     return dict(sorted(above(self, value, source).items(), key=lambda shown: -counts[shown[0]]))
@@ -67,6 +74,9 @@ BUGS = (
             lambda: patch.object(Priced, "charge", property(the_first_alone)), count=80),
     Planted("a second population not charged", ("B3", "H5"), "ledger",
             lambda: patch.object(Payer, "charges", the_first_account), part="prices of questions", count=40),
+    Planted("stored answers for whoever asks", ("L6",), "ledger",
+            lambda: patch.object(replays, "_readable", whoever_asks), part="stored answers asked for by everybody",
+            count=40),
     Planted("found keys in the order of exact counts", ("D2",), "audit",
             lambda: patch.object(ThresholdedCounts, "release", by_exact_counts), part="Laplace above", count=1_000),
 )  # fmt: skip

@@ -21,6 +21,7 @@ from dalenius.errors import BudgetExceeded, WorkStopped
 
 bought, paid, answer = Door._bought, Door._paid, Door.answer
 price, charges = asking.bought, Payer.charges
+added, add = Balances.charge, Balances.add
 
 
 def answer_first(self: Door, request: Any) -> Any:
@@ -95,6 +96,15 @@ def a_quarter_of_the_price(self: Payer, amounts: Any) -> Any:
     return charges(self, {name: replace(each, divergence=each.divergence // 4) for name, each in amounts.items()})
 
 
+def quotas_alone(self: Balances, charges: Any, *, quotas_only: bool = False) -> None:
+    for charge in charges:
+        added(self, [charge], quotas_only=quotas_only or len(charge.account.path) > 1)
+
+
+def divergence_alone(self: Balances, account: Any, amount: Any, block: str) -> None:
+    add(self, account, replace(amount, delta=0), block)
+
+
 def below_zero(people: Any, *, epsilon: Any, share: Any) -> Any:
     return price(people, epsilon=str(epsilon).lstrip("-") if isinstance(epsilon, str) else epsilon, share=share)
 
@@ -110,6 +120,11 @@ BUGS = (
             lambda: patch.object(Payer, "charges", less_than_the_price), part="prices of questions", count=40),
     Planted("a quarter of the price charged", ("B3", "G1"), "e2e",
             lambda: patch.object(Payer, "charges", a_quarter_of_the_price), part="SUM(v.x) AS s", count=4_000),
+    Planted("analysts charged, and not their population", ("G5",), "ledger",
+            lambda: patch.object(Balances, "charge", quotas_alone), part="questions of analysts, studies and blocks",
+            count=40),
+    Planted("delta forgotten", ("G1",), "ledger", lambda: patch.object(Balances, "add", divergence_alone),
+            part="charges through every level", count=40),
     Planted("refund on error", ("H7",), "ledger", door("_paid", refunded), part="ways to fail after the charge",
             count=40),
     Planted("data-dependent error text", ("D4",), "ledger", door("_paid", failures_told),

@@ -24,6 +24,9 @@ BAD = {
     'SELECT random() FROM rows."visits@1"': "the function random",
     'SELECT "x; DROP" FROM rows."visits@1"': "the name",
     'SELECT count(*) AS "a\'b" FROM rows."visits@1"': "the name",
+    GOOD + " LIMIT 1000000000": "a limit modifier",
+    f"SELECT count(*) FROM ({GOOD} LIMIT 99%) AS t": "a limit",
+    'SELECT count(*) FROM rows."visits@1" TABLESAMPLE 99%': "a sample",
     "SELECT ?": "a value parameter",
     "nonsense(": "does not parse",
 }

@@ -5,19 +5,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from fractions import Fraction
+from itertools import chain, islice
 from shlex import quote
 
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.checks.sharing import WORLDS, Part, Tally, alone, numbered, shared
 from dalenius.audit.replay.blocks import Divisions, charged, divided, division, leaks
-from dalenius.audit.replay.bounding import Kinds, broken, hurtful, is_end_to_end, narrowed
+from dalenius.audit.replay.bounding import (
+    Kinds,
+    broken,
+    broken_among,
+    exact_results,
+    hurtful,
+    is_end_to_end,
+    narrowed,
+)
 from dalenius.audit.replay.joins import MOST_JOINS, count_joins, is_any, leaves_out
 from dalenius.audit.replay.loading import Databases, Loader
 from dalenius.audit.replay.neighbours import HEAVY, Step
 from dalenius.audit.replay.schemas import HEAVY as MADE_UP
 from dalenius.audit.replay.schemas import Databases as MadeUp
 from dalenius.audit.replay.schemas import Schema, questions, steps
+from dalenius.audit.replay.statistics import QUESTIONS, each_statistic, far, reached
 from dalenius.engines.conformance.draws import Draws
 from dalenius.engines.conformance.plans import Generated, generated
 
@@ -31,8 +41,10 @@ def check(asked: Asked) -> Outcome:
     """The plans of a generator, or questions about the catalog of a folder, on neighbours that hurt."""
     if asked.folder is not None:
         return _on_folder(asked, Schema.of(asked.folder))
-    tally = Tally.of(shared(tried, asked, PLANS), MOST)
+    tally = Tally.of(chain(_of_statistics(), shared(tried, asked, PLANS)), MOST)
     figures = [
+        _none("statistics of every kind, in no groups, public and found ones", tally, "statistics"),
+        _all("of these are moved at least half as far as declared", tally["statistics"], tally["far"]),
         *(_none(f"of these over {_joins(size)}", tally, _joins(size)) for size in range(1, MOST_JOINS + 1)),
         _enough("of these leave out a bounding step above joins", tally["plans"], tally["left out"]),
         _none("of these with a unit replaced from end to end", tally, "end to end"),
@@ -53,6 +65,11 @@ def _enough(what: str, number: int, found: int) -> Figure:
     """A figure about what a part of all cases must be: without it, others would be held by nothing."""
     least = number // _ONE_OF
     return Figure(what, number, str(found), f"at least {least}", found >= least)
+
+
+def _all(what: str, number: int, found: int) -> Figure:
+    """A figure about cases that show nothing unless all of them are of this kind."""
+    return Figure(what, number, str(found), "all", found == number)
 
 
 def _joins(size: int) -> str:
@@ -77,6 +94,23 @@ def tried(first: int, most: int) -> Iterator[Part]:
         load.close()
         kinds.close()
         cut.close()
+
+
+def _of_statistics() -> Iterator[Part]:
+    """The questions that every run contains, whatever its seed and number of plans."""
+    load, kinds = Databases(), Kinds()
+    try:
+        for plan in each_statistic():
+            chosen = far(plan)
+            results = exact_results(plan, chosen, kinds.beside(load.of(plan)))
+            found, shares = list(broken_among(plan, chosen, results)), reached(plan, chosen, results)
+            counts = Counter(each.norm for each in found) | Counter(_counted("statistics", len(shares), len(found)))
+            counts["far"] = sum(share >= Fraction(1, 2) for share in shares)
+            again = "dalenius check bounding --plans 1"
+            yield Part(dict(counts), tuple(f"{QUESTIONS[plan.seed][:60]}: {each}; {again}" for each in found[:3]))
+    finally:
+        load.close()
+        kinds.close()
 
 
 def _of_closer(plan: Generated, load: Loader) -> Part:

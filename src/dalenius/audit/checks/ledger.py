@@ -1,7 +1,8 @@
 """`check ledger`: charges come first, stay, and never exceed the budget; on a folder, its own ledger is recomputed.
 
-Without a folder it works on a scratch database: many ask at once, work fails in many ways, attempts are repeated, the
-data is unplugged, and an older copy of the ledger is put back.
+Without a folder it works on scratch databases: many ask at once, analysts and studies pay, work fails in many ways,
+attempts are repeated, everybody asks for stored answers, the data is unplugged, and an older copy of the ledger is put
+back.
 """
 
 from __future__ import annotations
@@ -15,27 +16,24 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from dalenius.accounting.amounts import Amount
-from dalenius.accounting.budget import Budget
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
+from dalenius.audit.ledgers.grants import answers_for_others
+from dalenius.audit.ledgers.levels import charges_through_levels, questions_through_levels
+from dalenius.audit.ledgers.scratch import add_doctors, database, failure
 from dalenius.curator.answers.encoding import encoded
 from dalenius.curator.asking.prices import Offer
-from dalenius.curator.databases import Database, create
+from dalenius.curator.databases import Database
 from dalenius.curator.databases import open as opened
 from dalenius.curator.ledger.accounts import Account
 from dalenius.engines.duckdb.connection import File
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.several import Engines
 from dalenius.errors import BudgetExceeded, DaleniusError, LedgerRefused, WorkStopped
-from dalenius.query.tables import Most
-from dalenius.query.types import Category, Int
 
 _COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age >= {age}"
 _CELL = "a cell of somebody"
-_BUDGET, _PRICE = Budget(epsilon=1, delta="1e-6"), Fraction(1, 100)
-_COLUMNS = {"age": Int(0, 120), "city": Category("Oslo", "Bergen")}
+_PRICE = Fraction(1, 100)
 _CLIENTS = 8
 _ABUSE: tuple[Any, ...] = (
     "nan", "inf", "-inf", "-1", "0", "1e999", "-0.0", "0x1", "1/0", "", "½", "١", True, None, [], 10**400,
@@ -77,22 +75,6 @@ def _of_folder(folder: Path) -> Outcome:
     )
 
 
-# ---- a scratch database
-
-
-@contextmanager
-def _database(folder: Path) -> Iterator[Database]:
-    db = create(folder / "db", mark=folder / "mark.sqlite")
-    try:
-        db.add_population("patients", budget=_BUDGET)
-        people = list(range(60))
-        rows = pa.table({"id": people, "age": [each % 90 for each in people], "city": ["Oslo"] * len(people)})
-        db.add_table("visits", rows, population="patients", unit="id", most=Most(rows=1, groups=1), columns=_COLUMNS)
-        yield db
-    finally:
-        db.close()
-
-
 def _spent(db: Database) -> Fraction:
     return db.spent()["patients"].share
 
@@ -121,7 +103,7 @@ def _race(folder: Path, count: int) -> tuple[int, list[str]]:
     """Many ask at once for more than there is."""
     told, refused = list[str](), list[int]()
     share = Fraction(2, count)  # for half of them
-    with _database(folder) as db:
+    with database(folder) as db:
 
         def client(number: int) -> None:
             for attempt in range(count // _CLIENTS):
@@ -147,8 +129,8 @@ def _to_the_unit(folder: Path, count: int) -> tuple[int, list[str]]:
     rows are asked about and for nobody else."""
     broken = list[str]()
     offers: list[dict[str, Any]] = [{"epsilon": _PRICE}, {"epsilon": _PRICE / 7}, {"share": Fraction(1, 300)}]
-    with _database(folder) as db:
-        _add_doctors(db)
+    with database(folder) as db:
+        add_doctors(db)
         for text, names in _ASKED_ABOUT.items():
             for offer in offers:
                 broken += _charged_to(db, text, names, offer)
@@ -166,13 +148,6 @@ _ASKED_ABOUT = {
     ],
 }
 """Questions, and the populations whose rows they read."""
-
-
-def _add_doctors(db: Database) -> None:
-    """A second population, with another budget."""
-    db.add_population("doctors", budget=Budget(epsilon=2, delta="1e-7"))
-    rows = pa.table({"id": list(range(20)), "age": list(range(30, 50)), "city": ["Bergen"] * 20})
-    db.add_table("shifts", rows, population="doctors", unit="id", most=Most(rows=1, groups=1), columns=_COLUMNS)
 
 
 def _charged_to(db: Database, text: str, names: Sequence[str], offer: Mapping[str, Any]) -> Iterator[str]:
@@ -200,7 +175,7 @@ def _amounts(charges: Iterable[tuple[Account, Amount]]) -> str:
 def _charged_first(folder: Path, count: int) -> tuple[int, list[str]]:
     """When the engine begins, the charge is in the ledger's file already."""
     broken: list[str] = []
-    with _database(folder) as db:
+    with database(folder) as db:
         before = 0
 
         def looking(work: Callable[[], Any]) -> Any:
@@ -220,7 +195,7 @@ def _failing(folder: Path, count: int) -> tuple[int, list[str]]:
     errors = (ValueError(_CELL), MemoryError(), RuntimeError(_CELL), KeyError(7), RecursionError(), OSError(5, _CELL),
               WorkStopped(), ZeroDivisionError(_CELL), UnicodeDecodeError("utf-8", b"\xff", 0, 1, _CELL))  # fmt: skip
     said, broken = set[str](), list[str]()
-    with _database(folder) as db:
+    with database(folder) as db:
         for age, error in enumerate(errors):
             before = _spent(db)
 
@@ -243,7 +218,7 @@ def _failing(folder: Path, count: int) -> tuple[int, list[str]]:
 def _repeated(folder: Path, count: int) -> tuple[int, list[str]]:
     """The same attempt, and an equal question, cost once and are the same bytes."""
     broken: list[str] = []
-    with _database(folder) as db:
+    with database(folder) as db:
         for age in range(10):
             question = db.sql(_COUNT.format(age=age))
             first = question.run(epsilon=_PRICE, key=f"attempt {age}")
@@ -260,7 +235,7 @@ def _repeated(folder: Path, count: int) -> tuple[int, list[str]]:
 def _lost(folder: Path, count: int) -> tuple[int, list[str]]:
     """An attempt that failed after its charge is not drawn again under the same name."""
     broken: list[str] = []
-    with _database(folder) as db:
+    with database(folder) as db:
 
         def failing(work: Callable[[], Any]) -> Any:
             raise ValueError
@@ -268,8 +243,8 @@ def _lost(folder: Path, count: int) -> tuple[int, list[str]]:
         for age in range(5):
             question = db.sql(_COUNT.format(age=age))
             with _engine_that(db, failing):
-                _told(lambda question=question, age=age: question.run(epsilon=_PRICE, key=str(age)))  # type: ignore[misc]
-            if not isinstance(_told(lambda q=question, age=age: q.run(epsilon=_PRICE, key=str(age))), WorkStopped):  # type: ignore[misc]
+                failure(lambda question=question, age=age: question.run(epsilon=_PRICE, key=str(age)))  # type: ignore[misc]
+            if not isinstance(failure(lambda q=question, age=age: q.run(epsilon=_PRICE, key=str(age))), WorkStopped):  # type: ignore[misc]
                 broken.append("an attempt that had failed was drawn for nothing")
     return 5, broken
 
@@ -282,14 +257,14 @@ def _unplugged(folder: Path, count: int) -> tuple[int, list[str]]:
     def unplugged(self: File) -> Any:
         raise OSError("unplugged")
 
-    with _database(folder) as db:
+    with database(folder) as db:
         before = _spent(db)
         try:
             File.reading = unplugged  # type: ignore[method-assign]
             for age in range(5):
                 question = db.sql(_COUNT.format(age=age))
                 for name in ("cost", "expected_error", "explain"):
-                    if (failed := _told(lambda q=question, n=name: getattr(q, n)(epsilon=_PRICE))) is not None:  # type: ignore[misc]
+                    if (failed := failure(lambda q=question, n=name: getattr(q, n)(epsilon=_PRICE))) is not None:  # type: ignore[misc]
                         broken.append(f"{name} reads rows: it ended with {type(failed).__name__}")
         finally:
             File.reading = right  # type: ignore[method-assign]
@@ -301,20 +276,20 @@ def _unplugged(folder: Path, count: int) -> tuple[int, list[str]]:
 def _abused(folder: Path, count: int) -> tuple[int, list[str]]:
     """Numbers that are no price are refused, and cost nothing."""
     broken: list[str] = []
-    with _database(folder) as db:
+    with database(folder) as db:
         for number in _ABUSE:
             question = db.sql(_COUNT.format(age=1))
-            failed = _told(lambda q=question, n=number: q.run(epsilon=n))  # type: ignore[misc]
+            failed = failure(lambda q=question, n=number: q.run(epsilon=n))  # type: ignore[misc]
             if not isinstance(failed, DaleniusError) or _spent(db):
                 broken.append(f"the price {str(number)[:20]!r} was taken")
-        if not broken and _told(lambda: question.run(epsilon="1e-400")) is None and not _spent(db):
+        if not broken and failure(lambda: question.run(epsilon="1e-400")) is None and not _spent(db):
             broken.append("an answer cost nothing")
     return len(_ABUSE) + 1, broken
 
 
 def _restored(folder: Path, count: int) -> tuple[int, list[str]]:
     """An older copy of the ledger is refused; the newest goes on where it was."""
-    with _database(folder) as db:
+    with database(folder) as db:
         db.sql(_COUNT.format(age=1)).run(epsilon=_PRICE)
     older = folder / "older"
     shutil.copytree(folder / "db", older)
@@ -325,7 +300,7 @@ def _restored(folder: Path, count: int) -> tuple[int, list[str]]:
         broken = [] if _spent(db) == spent else ["what was spent is lost when a database is opened again"]
     shutil.rmtree(folder / "db")
     older.rename(folder / "db")
-    refused = _told(lambda: opened(folder / "db", mark=folder / "mark.sqlite").close())
+    refused = failure(lambda: opened(folder / "db", mark=folder / "mark.sqlite").close())
     return 2, broken + ([] if isinstance(refused, LedgerRefused) else ["an older copy of the ledger was taken"])
 
 
@@ -338,20 +313,15 @@ def _reopened(folder: Path) -> Iterator[Database]:
         db.close()
 
 
-def _told(work: Callable[[], object]) -> BaseException | None:
-    try:
-        work()
-    except Exception as error:
-        return error
-    return None
-
-
 PROMISES: tuple[tuple[str, str, Callable[[Path, int], tuple[int, list[str]]]], ...] = (
     ("charges by many at once", "never more than the budget", _race),
     ("prices of questions", "charged to the unit", _to_the_unit),
+    ("charges through every level", "added up at each, to the unit", charges_through_levels),
+    ("questions of analysts, studies and blocks", "charged to every level", questions_through_levels),
     ("questions that look at the ledger", "charged before anything is read", _charged_first),
     ("ways to fail after the charge", "charged, and all told alike", _failing),
     ("repeated attempts and questions", "the same bytes, for nothing", _repeated),
+    ("stored answers asked for by everybody", "for who may ask their tables", answers_for_others),
     ("attempts that had failed", "never drawn twice for one price", _lost),
     ("prices with the data unplugged", "told without a row", _unplugged),
     ("numbers that are no price", "refused, for nothing", _abused),

@@ -26,8 +26,10 @@ from dalenius.audit.replay.blocks import Divisions, charged, divided, division, 
 from dalenius.audit.replay.bounding import Kinds, broken, hurtful, narrowed
 from dalenius.audit.replay.joins import leaves_out
 from dalenius.audit.replay.loading import Databases, duckdb_with
+from dalenius.audit.replay.neighbours import Step
 from dalenius.audit.replay.queries import replayed, runs_on, some_price
 from dalenius.audit.replay.replaying import Finding
+from dalenius.audit.replay.statistics import each_statistic, far
 from dalenius.audit.reporting import audit
 from dalenius.audit.shapes import Shape
 from dalenius.audit.training.canaries import GRADIENT_CLAIMS
@@ -111,12 +113,19 @@ def _bounding(bug: Planted) -> Iterator[str]:
         return
     load, kinds = Databases() if bug.anew else duckdb_with, Kinds()
     try:
-        for plan in _joined(bug) if bug.part == "joins" else _plans(bug):
-            yield next((f"plan {plan.seed}: {each}" for each in broken(plan, hurtful(plan), kinds.beside(load))), "")
+        for plan, steps in _with_steps(bug):
+            yield next((f"plan {plan.seed}: {each}" for each in broken(plan, steps, kinds.beside(load))), "")
     finally:
         kinds.close()
         if isinstance(load, Databases):
             load.close()
+
+
+def _with_steps(bug: Planted) -> Iterator[tuple[Generated, Sequence[Step]]]:
+    """The plans that a bug is looked for in, each with neighbours that hurt."""
+    if bug.part == "statistics":
+        return ((plan, far(plan)) for plan in each_statistic())
+    return ((plan, hurtful(plan)) for plan in (_joined(bug) if bug.part == "joins" else _plans(bug)))
 
 
 def _joined(bug: Planted) -> Iterator[Generated]:

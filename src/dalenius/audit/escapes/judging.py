@@ -1,7 +1,7 @@
 """Whether a text for the engine is one that plans are spelled as, judged by the engine's own parser.
 
 An analyst's words may stand in it as the values of constants and nowhere else: every table, column and name is ours or
-the catalog's, every function is on a list, and there is one statement, a SELECT.
+the catalog's, every function is on a list, and there is one statement, a SELECT that cuts off no rows.
 """
 
 from __future__ import annotations
@@ -81,7 +81,11 @@ _NAMES = frozenset(
 )
 """What steps and columns are called in the texts of plans, without their numbers."""
 _AGAIN, _DIGITS = re.compile(r"_\d+$"), re.compile(r"\d+")
-_FORBIDDEN = {"TABLE_FUNCTION", "PIVOT", "EXPRESSION_LIST", "SHOW_REF", "DELIM_GET", "VALUE_PARAMETER", "LAMBDA"}
+_FORBIDDEN = {
+    "TABLE_FUNCTION", "PIVOT", "EXPRESSION_LIST", "SHOW_REF", "DELIM_GET", "VALUE_PARAMETER", "LAMBDA",
+    "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER",
+}  # fmt: skip
+"""What reads elsewhere, or cuts rows off by where they lie: a unit more pushes others out, however large the limit."""
 FUNCTIONS = frozenset(
     [
         "%",
@@ -195,6 +199,8 @@ class Judge:
         kind = node.get("type")
         if kind in _FORBIDDEN:
             yield f"a {str(kind).lower().replace('_', ' ')}"
+        if node.get("sample"):
+            yield "a sample"
         if kind == "BASE_TABLE":
             place = (node.get("schema_name", ""), node.get("table_name", ""))
             if place not in self._places or node.get("catalog_name"):
@@ -205,7 +211,7 @@ class Judge:
             if isinstance(name, str) and name and not self._known(name):
                 yield f"the name {name[:60]!r}"
         for key, each in node.items():
-            if key != "value" or isinstance(each, dict):
+            if key != "sample" and (key != "value" or isinstance(each, dict)):
                 yield from self._strange(each)
 
     def _known(self, name: str) -> bool:

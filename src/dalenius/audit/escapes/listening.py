@@ -86,7 +86,7 @@ def clinic() -> Iterator[Database]:
     db = create()
     try:
         for population in dict.fromkeys(table.protection.population for table in TABLES.values() if table.protection):
-            db.add_population(population, budget=_LARGE)
+            db.add_population(population, budget=_LARGE, least_share="1e-15")
         for table in sorted(TABLES.values(), key=lambda table: table.name == "labs"):
             _add(db, table)
         yield db

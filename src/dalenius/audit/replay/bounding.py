@@ -81,12 +81,21 @@ def broken(plan: Generated, steps: Sequence[Step], load: Loader = duckdb_with) -
     A plan with declarations of its own promises no more than the largest number of each pass: what was imported is
     within those of its world.
     """
-    found = {}
-    for name in dict.fromkeys(name for step in steps for name in (step.before, step.after)):
-        try:
-            found[name] = results(load(plan.world.seed, name), plan.program.passes)
-        except QueryRefused:  # by the engine, before anything is read
-            return
+    try:
+        found = exact_results(plan, steps, load)
+    except QueryRefused:  # by the engine, before anything is read
+        return
+    yield from broken_among(plan, steps, found)
+
+
+def exact_results(plan: Generated, steps: Sequence[Step], load: Loader) -> dict[str, list[Totals]]:
+    """The results of a plan on every database of these steps."""
+    names = dict.fromkeys(name for step in steps for name in (step.before, step.after))
+    return {name: results(load(plan.world.seed, name), plan.program.passes) for name in names}
+
+
+def broken_among(plan: Generated, steps: Sequence[Step], found: Mapping[str, Sequence[Totals]]) -> Iterator[Broken]:
+    """What is wrong with these results."""
     for step in steps:
         for part, excess in moves(plan.program, found[step.before], found[step.after]):
             if plan.tables is None or excess.norm == "linf":
@@ -186,6 +195,11 @@ def all_alike(plan: Generated) -> list[Step]:
         return []
     pairs = [_ALIKE] if isinstance(plan.program.neighbours, Replace) else [("", kind) for kind in _ALIKE]
     return _light(plan, [_step(plan, each, *pair) for each in plan.question.relation.populations for pair in pairs])
+
+
+def from_nobody(plan: Generated, population: str) -> list[Step]:
+    """A unit comes whose numbers are all the lowest, or all the highest."""
+    return [_step(plan, population, "", end) for end in _ENDS]
 
 
 def is_end_to_end(step: Step) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from dalenius.audit.checks import bounding
 from dalenius.audit.checks.outcomes import Asked
+from dalenius.audit.checks.planted import planted_bugs
 from dalenius.audit.checks.sharing import Part, numbered
 from dalenius.audit.replay.blocks import charged, divided, division
 from dalenius.audit.replay.bounding import Kinds, from_end_to_end, hurtful, is_end_to_end, with_kind
@@ -25,6 +26,23 @@ def test_every_figure_says_what_was_found_and_what_was_to_hold() -> None:
     outcome = bounding.check(Asked(count=3))
     assert outcome.passed, outcome.findings
     assert all(figure.tried and figure.found and figure.goal for figure in outcome.figures)
+
+
+def test_one_value_of_each_unit_in_count_distinct_is_noticed_whatever_the_plans(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bounding, "tried", lambda first, most: iter([Part({"plans": 1, "pairs": 1})]))
+    (bug,) = (bug for bug in planted_bugs() if bug.name == "one value of each unit in COUNT DISTINCT")
+    with bug.plant():
+        outcome = bounding.check(Asked(count=1))
+    assert not outcome.passed
+    assert "different values of icd" in outcome.findings[0]
+
+
+def test_statistics_that_nobody_moves_far_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounding, "tried", lambda first, most: iter([Part({"plans": 1, "pairs": 1})]))
+    monkeypatch.setattr(bounding, "_of_statistics", lambda: iter([Part({"statistics": 2, "far": 1})]))
+    assert [figure.goal for figure in bounding.check(Asked(count=1)).figures if not figure.held] == ["all"]
 
 
 def test_figures_of_what_was_not_tried_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
