@@ -93,10 +93,9 @@ class Desk:
         return self._database.session(None if role == "auditor" else who)
 
     def warm_up(self) -> None:
-        """Look at all answers that are stored, and reach the places where tables stay, before the first task: both
-        can take long."""
+        """Add up what was spent, and reach the places where tables stay, before the first task: both can take long.
+        Answers that are stored are looked at when somebody asks for them."""
         with suppress(DaleniusError):
-            self._database.replays()
             self._database.registry()
             self._database.open_places()
 

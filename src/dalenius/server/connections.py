@@ -10,6 +10,63 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from dalenius.server.limits import Limits
 
 
+class Crowd:
+    """The connections of a server: those that stay, and in order those that owe a request; each also by address.
+
+    Whatever happens to one connection takes as long among ten thousand as among ten.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._all, self._of = _Part(limits.connections), dict[str, _Part]()
+
+    def come(self, connection: Connection) -> None:
+        """Take in a connection. Where there are too many, the one that has owed a request longest leaves."""
+        own = self._of.setdefault(connection.host, _Part(self.limits.connections_of_one))
+        for part in (own, self._all):
+            part.staying.add(connection)
+        self.owe(connection)
+        for part in (own, self._all):
+            if part.full and part.owing:
+                next(iter(part.owing)).leave()
+
+    def owe(self, connection: Connection) -> None:
+        """It owes a request from now on."""
+        self.settle(connection)
+        for part in self._parts(connection):
+            part.owing[connection] = None
+
+    def settle(self, connection: Connection) -> None:
+        """It owes no request any more."""
+        for part in self._parts(connection):
+            part.owing.pop(connection, None)
+
+    def go(self, connection: Connection) -> None:
+        """It is closed, or about to be."""
+        self.settle(connection)
+        for part in self._parts(connection):
+            part.staying.discard(connection)
+        if connection.host in self._of and not self._of[connection.host].staying:
+            del self._of[connection.host]
+
+    def _parts(self, connection: Connection) -> list[_Part]:
+        own = self._of.get(connection.host)
+        return [self._all] if own is None else [self._all, own]
+
+
+class _Part:
+    """Connections of all addresses or of one; the keys of `owing` are in the order in which they began to."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.staying: set[Connection] = set()
+        self.owing: dict[Connection, None] = {}
+
+    @property
+    def full(self) -> bool:
+        return len(self.staying) > self._most
+
+
 class Connection(H11Protocol):
     """One connection.
 
@@ -19,37 +76,35 @@ class Connection(H11Protocol):
     does. None of this depends on a token or a row.
     """
 
-    def __init__(self, *arguments: Any, limits: Limits, **options: Any) -> None:
+    def __init__(self, *arguments: Any, crowd: Crowd, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._limits = limits
+        self._crowd, self._limits = crowd, crowd.limits
         self._reading: asyncio.TimerHandle | None = None
-        self._owing: float | None = None
-        """Since when it has owed a request."""
         self._writing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._await_request(self._limits.head_seconds)
-        known = [each for each in self.connections if isinstance(each, Connection)]
-        _make_room([each for each in known if each._host == self._host], self._limits.connections_of_one)
-        _make_room(known, self._limits.connections)
+        self._crowd.come(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._reading, self._writing):
             if timer is not None:
                 timer.cancel()
+        self._crowd.go(self)
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
         super().handle_events()
         if self._reading is not None and self.cycle is not None and not self.cycle.response_complete:
             self._reading.cancel()  # a request is being answered; its body has a deadline of its own
-            self._owing = None
+            self._crowd.settle(self)
 
     def on_response_complete(self) -> None:
         sent = not self.transport.get_write_buffer_size()
         self._await_request(self._limits.head_seconds if sent else self._limits.sending_seconds)
-        self._owing = self._owing if sent else None  # it makes no room while its reply is on the way
+        if sent and not self.transport.is_closing():  # it makes no room while its reply is on the way
+            self._crowd.owe(self)
         super().on_response_complete()
 
     def pause_writing(self) -> None:
@@ -62,23 +117,16 @@ class Connection(H11Protocol):
             self._writing.cancel()
 
     @property
-    def _host(self) -> str:
+    def host(self) -> str:
+        """The address that it comes from."""
         return self.client[0] if self.client else ""
+
+    def leave(self) -> None:
+        """Close it at once."""
+        self._crowd.go(self)
+        self.transport.abort()
 
     def _await_request(self, seconds: float) -> None:
         if self._reading is not None:
             self._reading.cancel()
         self._reading = self.loop.call_later(seconds, self.transport.abort)
-        self._owing = self.loop.time()
-
-    def _leave(self) -> None:
-        self._owing = None
-        self.transport.abort()
-
-
-def _make_room(connections: list[Connection], most: int) -> None:
-    """Close the one that has owed a request longest, where there are too many that are not being closed."""
-    staying = [each for each in connections if not each.transport.is_closing()]
-    owing = [each for each in staying if each._owing is not None]
-    if len(staying) > most and owing:
-        min(owing, key=lambda each: each._owing or 0)._leave()

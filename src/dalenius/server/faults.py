@@ -107,6 +107,7 @@ TOO_SLOW = _fault("too_slow", errors.InvalidParameter, "the body did not arrive 
 TOO_LARGE = _fault("too_large", errors.InvalidParameter, "the request is larger than is allowed")
 TOO_OFTEN = _fault("too_often", errors.TooOften, "this token asks more often than is allowed, or too much at once", 1)
 BUSY = _fault("busy", errors.TooOften, "too many questions are waiting", 2)
+RESTARTING = _fault("busy", errors.TooOften, "the workers are being started again", 2)
 CLOSING = _fault("busy", errors.TooOften, "the server is about to stop", 10)
 DENIED = _fault("access_denied", errors.AccessDenied, "the role of this token does not allow it")
 TOO_LONG = _fault("too_long", errors.QueryRefused, "this takes too long to work out; ask something smaller")

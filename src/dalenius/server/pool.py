@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from dalenius.errors import DaleniusError
-from dalenius.server.faults import BUSY, CLOSING, INTERNAL, LEDGER_REFUSED, STOPPED, TOO_LONG, Faulted
+from dalenius.server.faults import BUSY, CLOSING, INTERNAL, LEDGER_REFUSED, RESTARTING, STOPPED, TOO_LONG, Faulted
 from dalenius.server.turns import Turn, Turns
 from dalenius.server.workers import Done, Task, Worker, WorkerGone
 
@@ -36,7 +36,7 @@ class Pool:
         report: Report = lambda task, reason: None,
     ) -> None:
         self._command, self.size, self._most_waiting, self._kept = tuple(command), size, waiting, kept
-        self._patience, self._report, self._failed = patience, report, (-_RETRY_SECONDS, INTERNAL)
+        self._patience, self._report, self._failed = patience, report, (-_RETRY_SECONDS, RESTARTING)
         self._turns = Turns(size, spare=spare)
         self._idle: list[Worker] = []
         self._starting: set[asyncio.Task[None]] = set()
@@ -133,10 +133,18 @@ class Pool:
 
     def _match(self) -> None:
         """Give free workers to those whose turn it is; start one where there are fewer than there may be."""
+        self._forget_ended()
         while self._idle and (turn := self._turns.next()):
             turn.given.set_result(self._idle.pop())
         if self.waiting and not self._idle and self._count + len(self._starting) < self.size and not self._closing:
             self._start_another()
+
+    def _forget_ended(self) -> None:
+        """Hand nothing to workers that ended while they had nothing to do: a question must not be lost with them."""
+        ended = [worker for worker in self._idle if worker.ended]
+        self._idle = [worker for worker in self._idle if worker not in ended]
+        self._count -= len(ended)
+        self.killed += len(ended)
 
     def _start_another(self) -> None:
         task = asyncio.get_running_loop().create_task(self._replaced())
@@ -148,7 +156,7 @@ class Pool:
         try:
             await self._new()
         except (DaleniusError, WorkerGone, TimeoutError, OSError, ValueError) as error:
-            fault = LEDGER_REFUSED if isinstance(error, DaleniusError) else INTERNAL
+            fault = LEDGER_REFUSED if isinstance(error, DaleniusError) else RESTARTING
             self._failed = time.monotonic(), fault
             self._starting.discard(asyncio.current_task())  # before anybody looks again
             for turn in self._turns.waiting:

@@ -23,7 +23,7 @@ from dalenius.curator.tokens import Tokens
 from dalenius.errors import DaleniusError, InvalidParameter
 from dalenius.server.addresses import is_loopback
 from dalenius.server.app import Front, application
-from dalenius.server.connections import Connection
+from dalenius.server.connections import Connection, Crowd
 from dalenius.server.grid import Grid
 from dalenius.server.limits import Limits, confine
 from dalenius.server.logs import Log
@@ -184,7 +184,7 @@ def _server(serving: Serving, front: Front) -> _Server:
     return _Server(
         uvicorn.Config(
             application(front),
-            http=partial(Connection, limits=serving.limits),  # type: ignore[arg-type]
+            http=partial(Connection, crowd=Crowd(serving.limits)),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
             log_config=None,

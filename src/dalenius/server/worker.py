@@ -21,7 +21,7 @@ from dalenius.errors import DaleniusError, LedgerRefused
 from dalenius.server.asks import Desk
 from dalenius.server.faults import Faulted, fault_of
 from dalenius.server.grid import Grid
-from dalenius.server.limits import confine
+from dalenius.server.limits import confine, end_with_parent
 
 _IDLE_SECONDS = 0.25
 _TELL_EVERY = 0.5
@@ -30,7 +30,8 @@ _TELL_EVERY = 0.5
 def main(folder: str, settings: str) -> int:
     """Serve until nothing more can come; 3 if the folder may not be opened."""
     chosen = json.loads(settings)
-    out = _own_output()
+    out, tasks = _own_output(), _tasks()
+    end_with_parent()
     confine(memory=chosen["memory"], cpu_seconds=chosen["cpu_seconds"])
     try:
         database = opened(folder)
@@ -38,7 +39,7 @@ def main(folder: str, settings: str) -> int:
         _send(out, _refusal(error))
         return 3
     database.log.listen(lambda failure: keep(Path(folder) / OWNER_LOG, failure))
-    desk, tasks = Desk(database, Grid(*chosen["grid"]), values=chosen["values"]), _tasks()
+    desk = Desk(database, Grid(*chosen["grid"]), values=chosen["values"])
     desk.warm_up()
     _send(out, {"ready": True})
     while True:  # it ends with its input, see below

@@ -102,6 +102,11 @@ class Worker:
             raise _refusal(said)
         return worker
 
+    @property
+    def ended(self) -> bool:
+        """Whether the process is known to have ended."""
+        return self._process.returncode is not None
+
     async def do(self, task: Task) -> Done:
         """Have a task done; raises `Faulted`, `TimeoutError` or `WorkerGone`, and is of no more use after the last."""
         assert self._process.stdin is not None

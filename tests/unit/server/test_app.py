@@ -106,6 +106,20 @@ def test_a_request_with_two_ends_is_refused_whoever_sends_it(
         assert (reply.status_code == 400) is refused
 
 
+NUMBERS = ("1e-4300", "1e4300", "1e-4200", "1e-400", "1e400", "1/" + "9" * 190, "0." + "0" * 190 + "1", "1e-9999999")
+
+
+@pytest.mark.parametrize("path", ["price", "expected-error", "explain", "rehearse", "run"])
+@pytest.mark.parametrize("field", ["epsilon", "share", "error", "level", "weights"])
+def test_no_number_however_long_is_an_error_of_the_server(served: Served, path: str, field: str) -> None:
+    """Python prints no integer of more than 4300 digits."""
+    for number in NUMBERS:
+        body: dict[str, Any] = {"sql": COUNT["sql"], field: {"n": number} if field == "weights" else number}
+        offer = {} if field in ("epsilon", "share", "error") else {"epsilon": "0.0001"}
+        reply = served.of("ana").post(f"/v1/{path}", json={**body, **offer})
+        assert reply.status_code in (200, 400, 402, 422), (number, reply.text)
+
+
 def test_the_table_says_what_was_decided_and_nobody_may_by_default() -> None:
     assert {route.name for route in ROUTES} == ALLOWED.keys()
     for route in ROUTES:

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.server import ServerState
 
-from dalenius.server.connections import Connection
+from dalenius.server.connections import Connection, Crowd
 from dalenius.server.framing import Framed
 from dalenius.server.limits import Limits
 
@@ -37,7 +38,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 async def listening(app: ASGIApp = app, **chosen: Any) -> AsyncIterator[int]:
     """A server in this process, and its port."""
     limits = Limits(**{"head_seconds": 0.3, "sending_seconds": 0.3, **chosen})
-    options: Any = {"http": partial(Connection, limits=limits)}
+    options: Any = {"http": partial(Connection, crowd=Crowd(limits))}
     server = uvicorn.Server(
         uvicorn.Config(app, lifespan="off", log_config=None, log_level="critical", access_log=False, **options)
     )
@@ -212,3 +213,41 @@ def test_a_reply_on_the_way_does_not_make_room() -> None:
             return len(head and body)
 
     assert run(work()) == LENGTH
+
+
+class Idle(asyncio.Transport):
+    """A connection on which nothing ever comes."""
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return ("127.0.0.1", 1) if name == "peername" else default
+
+    def is_closing(self) -> bool:
+        return False
+
+    def abort(self) -> None:
+        return
+
+
+async def seconds_to_connect(others: int) -> float:
+    """How long it takes to let in 300 connections where so many are there, which is the most that may be."""
+    crowd, config, state = (
+        Crowd(Limits(connections=others, connections_of_one=others)),
+        uvicorn.Config(app),
+        ServerState(),
+    )
+    config.load()
+
+    def connect(count: int) -> None:
+        for _ in range(count):
+            Connection(config, state, {}, crowd=crowd).connection_made(Idle())
+
+    connect(others)
+    start = time.process_time()
+    connect(300)
+    return time.process_time() - start
+
+
+def test_to_connect_takes_as_long_among_many_as_among_few() -> None:
+    """Each is compared in its best of three runs."""
+    few, many = (min(run(seconds_to_connect(others)) for _ in range(3)) for others in (100, 6000))
+    assert many < 4 * few

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -309,3 +313,65 @@ def test_a_pool_that_closes_takes_nothing_new() -> None:
         return await code(used, task())
 
     assert run(with_pool(pool(1), work)) == "busy"
+
+
+@pytest.mark.parametrize("charging", [True, False])
+def test_a_question_is_not_lost_with_workers_that_ended_before_it_came(charging: bool) -> None:
+    async def work(used: Pool) -> list[str]:
+        for worker in used._idle:
+            os.kill(worker._process.pid, signal.SIGKILL)
+        await asyncio.gather(*(worker._process.wait() for worker in used._idle))
+        return [await code(used, task(charging=charging)) for _ in range(3)]
+
+    assert run(with_pool(pool(2), work)) == ["done"] * 3
+
+
+def test_while_workers_do_not_start_questions_are_told_to_come_again() -> None:
+    """Nothing was charged, and it passes: no error of the server."""
+
+    async def work(used: Pool) -> list[str]:
+        used._command = (sys.executable, "-S", "-c", "")
+        first = await code(used, task("die"))
+        return [first, await code(used, task()), await code(used, task())]
+
+    assert run(with_pool(pool(1), work)) == ["stopped", "busy", "busy"]
+
+
+FRONT = """
+import subprocess, sys, time
+worker = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdin=subprocess.PIPE, start_new_session=True)
+print(worker.pid, flush=True)
+time.sleep(60)
+"""
+BUSY = """
+import json, re
+from dalenius.server import worker
+def opened(folder):
+    print("at work", file=__import__("sys").stderr, flush=True)
+    re.match("(a+)+$", "a" * 40 + "b")  # years, in which no other thread of this process has its turn
+worker.opened = opened
+worker.main(".", json.dumps({"memory": None, "cpu_seconds": None}))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no signal tells of a parent's end")
+def test_a_worker_ends_with_its_front_whatever_it_is_doing() -> None:
+    front = subprocess.Popen(
+        [sys.executable, "-c", FRONT, BUSY], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert front.stdout is not None
+    assert front.stderr is not None
+    worker = int(front.stdout.readline())
+    try:
+        assert front.stderr.readline() == "at work\n"
+        front.kill()
+        front.wait()
+        end = time.monotonic() + 10
+        while Path(f"/proc/{worker}").exists() and "Z" not in Path(f"/proc/{worker}/stat").read_text().split():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+        front.stdout.close()
+        front.stderr.close()
