@@ -265,7 +265,7 @@ class Asker:
             accounts,
             relations,
             blocks=self.blocks(question),
-            rate=grant.rate,
+            rate=None if self.analyst is None else grant.rate,
             pays_for_replays=grant.pays_for_replays,
         )
 

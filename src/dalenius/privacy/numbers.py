@@ -17,40 +17,53 @@ Number: TypeAlias = int | float | str | Decimal | Fraction
 T = TypeVar("T")
 
 _WRITTEN = re.compile(r"\s*[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf(inity)?|s?nan\d*)\s*", re.ASCII | re.I)
-_MOST_DIGITS = 5_000  # of an exponent or literal: "1e999999999" must not fill the memory
+_MOST_DIGITS = 4_200  # Python prints up to 4300; "1e999999999" must not fill the memory
+_MOST_BITS = (10**_MOST_DIGITS).bit_length()
 
 
 def exact(**parameter: Number) -> Fraction:
     """The parameter's exact value: `exact(epsilon="0.1") == Fraction(1, 10)`."""
     name, value = _only(parameter)
     if type(value) is Fraction:
-        return value
+        return value  # computed, and as long as it has to be
     if isinstance(value, bool):
         raise InvalidParameter(name, value, allowed="a number")
-    if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
-    return _from_decimal(name, value)
+    if not isinstance(value, Rational):
+        return _from_decimal(name, value)
+    return _short(name, value, Fraction(int(value.numerator), int(value.denominator)))
 
 
 def _from_decimal(name: str, value: object) -> Fraction:
     # Not str() of a float: NumPy's depends on print settings.
     text = float.__repr__(float(value)) if isinstance(value, Real) else str(value)
+    if len(text) > 2 * _MOST_DIGITS + 2:  # before anything is computed from it
+        raise _too_long(name, value)
     try:
         if not isinstance(value, str | Decimal | Real) or not _WRITTEN.fullmatch(text):
             raise ValueError
-        if "/" in text:
-            return Fraction(text)
-        decimal = Decimal(text)
-        digits, exponent = len(text), decimal.as_tuple().exponent
+        number = Fraction(text) if "/" in text else Decimal(text)
     except (ValueError, ArithmeticError, TypeError):
         raise InvalidParameter(
             name, value, allowed="a number such as 1, '0.1', Fraction(1, 3) or Decimal('2.5')"
         ) from None
+    if isinstance(number, Fraction):
+        return _short(name, value, number)
+    _, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int):
         raise InvalidParameter(name, value, allowed="a finite number")
-    if digits > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
-        raise InvalidParameter(name, value, allowed=f"a number of at most {_MOST_DIGITS} digits")
-    return Fraction(decimal)
+    if len(digits) + abs(exponent) > _MOST_DIGITS:
+        raise _too_long(name, value)
+    return Fraction(number)
+
+
+def _short(name: str, value: object, number: Fraction) -> Fraction:
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS:
+        raise _too_long(name, value)
+    return number
+
+
+def _too_long(name: str, value: object) -> InvalidParameter:
+    return InvalidParameter(name, value, allowed=f"a number of at most {_MOST_DIGITS} digits")
 
 
 def positive(**parameter: Number) -> Fraction:
@@ -94,6 +107,8 @@ def whole(least: int = 0, **parameter: object) -> int:
     name, value = _only(parameter)
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise InvalidParameter(name, value, allowed=f"a whole number, {least} or more")
+    if int(value).bit_length() > _MOST_BITS:
+        raise _too_long(name, value)
     return int(value)
 
 

@@ -47,7 +47,7 @@ def schema(server: str) -> str:
 
 def opened(server: str, schema: str, table: str = "people") -> Database:
     db = dl.create()
-    db.add_population("people", budget=dl.Budget(epsilon=1000))
+    db.add_population("people", budget=dl.Budget(epsilon=1000), least_share="1e-15")
     db.add_table(
         "people", (as_reader(server), f"{schema}.{table}"), population="people", unit="id",
         most=dl.Most(rows=1, groups=1),

@@ -155,7 +155,7 @@ def test_a_copy_a_second_table_and_a_new_version_share_the_budget() -> None:
     with pytest.raises(InvalidParameter, match="new"):
         add_visits(db, "Visits")
     with pytest.raises(InvalidParameter, match="new"):
-        db.add_population("patients", budget=Budget(100))
+        db.add_population("patients", budget=Budget(100), least_share="1e-15")
 
 
 def test_a_question_about_replaced_rows_is_asked_again() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,6 +74,40 @@ def test_only_plain_digits_are_numbers(odd: object) -> None:
 def test_how_numpy_prints_does_not_change_a_number() -> None:
     with np.printoptions(legacy="1.13"):
         assert exact(x=np.float64(1 / 3)) == exact(x=1 / 3)
+
+
+LONG: list[Any] = [
+    "1e-4300",
+    "1e4201",
+    "1e999999999",
+    "9" * 4201,
+    "0." + "0" * 4200 + "1",
+    "1/" + "9" * 4201,
+    "9" * 4290 + "/7",
+    10**4201,
+    -(10**5000),
+    Decimal("1e-4201"),
+]
+
+
+@pytest.mark.parametrize("number", LONG, ids=lambda number: type(number).__name__)
+def test_numbers_of_more_digits_than_python_prints_are_refused(number: Any) -> None:
+    """Python prints no integer of more than 4300 digits, so a price could be computed and not be told."""
+    with pytest.raises(InvalidParameter, match="at most 4200 digits"):
+        exact(epsilon=number)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
+def test_products_and_quotients_of_numbers_can_be_printed(one: float, other: float) -> None:
+    product = (exact(x=one) * exact(x=other)) ** 5
+    assert str(product)
+    assert not other or str(exact(x=one) / exact(x=other))
+
+
+@pytest.mark.parametrize("digits", [4201, 5000])
+def test_whole_numbers_too_long_are_refused(digits: int) -> None:
+    with pytest.raises(InvalidParameter, match="at most 4200 digits"):
+        whole(1, rows=10**digits)
 
 
 def test_numbers_too_long_to_print_are_refused_all_the_same() -> None:

@@ -79,7 +79,16 @@ SAME_SYNTAX: list[tuple[Frame, str]] = [
     ),
     (
         visits.select("city", decade=col("age").bin(10)).where(col("decade") > 20).group_by("decade").agg(n=count()),
+        "SELECT decade, COUNT(*) AS n FROM (SELECT city, BIN(age, 10) AS decade FROM visits WHERE BIN(age, 10) > 20) "
+        "AS visits GROUP BY decade",
+    ),
+    (
+        visits.select(decade=col("age").bin(10)).where(col("decade") > 20).group_by("decade").agg(n=count()),
         "SELECT BIN(age, 10) AS decade, COUNT(*) AS n FROM visits WHERE BIN(age, 10) > 20 GROUP BY BIN(age, 10)",
+    ),
+    (
+        visits.select("city", "age").select("city").count(),
+        "SELECT COUNT(*) AS count FROM (SELECT city FROM (SELECT city, age FROM visits) AS visits) AS visits",
     ),
     (
         visits.group_by("city").agg(n=count()).where(col("n") > 5).order_by("n", descending=True).limit(2),
@@ -338,6 +347,47 @@ def test_what_makes_no_question_is_refused_at_once(build: Callable[[], Any]) -> 
 def test_a_column_that_was_not_selected_is_unknown_afterwards() -> None:
     with pytest.raises(UnknownName):
         visits.select("city").agg(mean("cost"))
+
+
+LEFT_OUT: list[Frame] = [
+    visits.select("nope").count(),
+    visits.select("city", "nope").group_by("city").agg(n=count()),
+    visits.select("city", x=col("nope") + 1).agg(n=count("city")),
+    visits.select("city", "nope").select("city").count(),
+    visits.select("city", x=col("age") + "text").count(),
+    visits.with_columns(x=col("nope")).count(),
+    visits.with_columns(x=col("nope")).group_by("visits.city").agg(n=count()),
+    visits.with_columns(x=col("nope")).where(col("age") > 3).select("city").group_by("city").agg(n=count()),
+    visits.called("v").select("nope").count(),
+    visits.join(cities, on="city").select("nope").count(),
+]
+
+
+@pytest.mark.parametrize("frame", LEFT_OUT, ids=repr)
+def test_a_column_that_a_later_step_leaves_out_is_checked_all_the_same(frame: Frame) -> None:
+    with pytest.raises((UnknownName, QueryRefused), match=r"nope|text"):
+        bind(frame.syntax(), TABLES)
+
+
+def test_columns_that_a_later_step_leaves_out_change_nothing_else() -> None:
+    frames = [visits, visits.select("city", "age"), visits.select("city", "age", "cost").where(col("cost") >= 0)]
+    asked = [bind(frame.group_by("city").agg(n=count()).syntax(), TABLES) for frame in frames[:2]]
+    assert asked[0] == asked[1]
+    assert bind(frames[2].agg(a=mean("age")).syntax(), TABLES)
+
+
+def test_an_aggregate_that_nothing_uses_is_refused_at_once() -> None:
+    grouped = visits.group_by("city").agg(n=count(), s=total("nope"))
+    with pytest.raises(QueryRefused, match=r"Leave it out of agg"):
+        grouped.select("city", "n")
+    kept = visits.group_by("city").agg(n=count()).where(col("n") > 5).select("city")
+    assert bind(kept.syntax(), TABLES)
+
+
+def test_a_constant_too_long_to_print_is_refused() -> None:
+    for long in (10**5000, Decimal("1e-4300")):
+        with pytest.raises(DaleniusError, match="at most 4200 digits"):
+            bind(visits.where(col("age") > long).agg(count()).syntax(), TABLES)
 
 
 def test_endless_chains_are_refused() -> None:

@@ -11,6 +11,20 @@ from typing import Any
 from dalenius.errors import InvalidParameter
 from dalenius.mechanisms.robust.interpreters import start_interpreter
 
+MODULES = frozenset(
+    (
+        *("abc", "array", "bisect", "calendar", "cmath", "collections", "collections.abc", "copy", "dataclasses"),
+        *("datetime", "decimal", "enum", "fractions", "functools", "heapq", "itertools", "json", "math", "numbers"),
+        *("operator", "random", "re", "statistics", "string", "struct", "textwrap", "time", "typing", "unicodedata"),
+        *("numpy", "numpy.fft", "numpy.linalg", "numpy.ma", "numpy.polynomial", "numpy.random"),
+        *("scipy", "scipy.cluster.hierarchy", "scipy.cluster.vq", "scipy.fft", "scipy.integrate", "scipy.interpolate"),
+        *("scipy.linalg", "scipy.ndimage", "scipy.optimize", "scipy.signal", "scipy.sparse", "scipy.spatial"),
+        *("scipy.special", "scipy.stats"),
+    )
+)
+"""What a program may import: modules that compute. To be imported, they read no files but their own code and tables,
+open no connections and start no threads, and they are what this library itself stands on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -21,10 +35,9 @@ class Program:
     become lists) and gives its result as JSON. Starting takes some tenths of a second of the block's time slot, and
     rows count towards its memory.
 
-    Guarantee: no line of the file runs, and no row is read, before the interpreter is confined.
-    So the file can import only what is there by then: `modules` names all modules that it imports, of Python itself or
-    installed. Those are trusted as this library is: they are imported before, and their code runs unconfined, once for
-    each block. One that starts a thread is refused.
+    Guarantee: no line of the file is compiled or run, and no row is read, before the interpreter is confined.
+    So the file can import only what is there by then: `modules` names all modules that it imports. Their code runs
+    before, unconfined, once for each block, so they are among `MODULES`. The file is in UTF-8.
     Textbook: S11.2.
     """
 
@@ -37,14 +50,14 @@ class Program:
         if not Path(self.path).is_file() or not self.name.isidentifier():
             raise InvalidParameter("path", self.path, allowed="a Python file, with the name of a function in it")
         named = (self.modules,) if isinstance(self.modules, str) else tuple(self.modules)
-        if not all(part.isidentifier() for module in named for part in module.split(".")):
-            raise InvalidParameter("modules", named, allowed="names of modules, such as numpy or scipy.stats")
+        if others := [module for module in named if module not in MODULES]:
+            raise InvalidParameter("modules", others[0], allowed=f"among {', '.join(sorted(MODULES))}")
         object.__setattr__(self, "modules", named)
 
     @property
     def needs(self) -> str:
         """What it takes to run."""
-        return f"a file that runs without rows and then has {self.name}, with modules that start no threads"
+        return f"a file that runs without rows and then has {self.name}, with all that it imports among its modules"
 
     def start(self, text: bytes, writing: int, *, seconds: int, megabytes: int) -> int:
         """The process of the interpreter at work on rows as `text` has them; its result comes from the other end of

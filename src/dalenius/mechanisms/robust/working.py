@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import sys
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from importlib.abc import InspectLoader
@@ -47,17 +48,18 @@ def _read(size: int) -> bytes:
 
 
 class _File(InspectLoader):
-    """A file that is read and compiled at once, but run later; files of compiled code beside it are not looked at."""
+    """A file that is read at once, but compiled and run later; files of compiled code beside it are not looked at."""
 
     def __init__(self, told: str) -> None:
-        path, self._name = told.rsplit(":", 1)
-        self._code = self.source_to_code(Path(path).read_bytes(), path)
+        self._path, self._name = told.rsplit(":", 1)
+        self._text = Path(self._path).read_bytes()
 
     def get_source(self, fullname: str) -> None:
         return None
 
     def get_code(self, fullname: str) -> CodeType:
-        return self._code
+        warnings.simplefilter("ignore")  # to show one, files would be opened
+        return self.source_to_code(self._text, self._path)
 
     def function(self) -> Any:
         module = sys.modules["program"] = ModuleType("program")

@@ -78,8 +78,13 @@ def variance(sums: Sequence[Floats], laws: Sequence[NoiseLaw], axis: Axis, *, le
     by n e^2 at a distance e from there; e is taken from the interval of the mean, and so is the m that has the most
     noise.
     """
+    return _variance(sums, laws, axis, mean(sums[:2], laws[:2], axis, level=level), level=level)
+
+
+def _variance(sums: Sequence[Floats], laws: Sequence[NoiseLaw], axis: Axis, centre: Span, *, level: Fraction) -> Span:
+    """The same where the interval of the mean is known."""
     n, s, ss = sums
-    ones, centre = np.ones_like(n), mean(sums[:2], laws[:2], axis, level=level)
+    ones = np.ones_like(n)
     middle, far = centre.value, np.minimum(np.abs(centre.value) + centre.error, axis.reach)
 
     def reach(v: Floats) -> Floats:
@@ -119,10 +124,11 @@ def correlation(sums: Sequence[Floats], laws: Sequence[NoiseLaw], axes: Sequence
     """
     n, sx, sy, sxx, syy, sxy = sums
     first, second = (laws[0], laws[1], laws[3]), (laws[0], laws[2], laws[4])
-    x, off_x = _with_error(mean((n, sx), first[:2], axes[0], level=level))
-    y, off_y = _with_error(mean((n, sy), second[:2], axes[1], level=level))
-    v, off_v = _with_error(variance((n, sx, sxx), first, axes[0], level=level))
-    w, off_w = _with_error(variance((n, sy, syy), second, axes[1], level=level))
+    mean_x = mean((n, sx), first[:2], axes[0], level=level)
+    mean_y = mean((n, sy), second[:2], axes[1], level=level)
+    (x, off_x), (y, off_y) = _with_error(mean_x), _with_error(mean_y)
+    v, off_v = _with_error(_variance((n, sx, sxx), first, axes[0], mean_x, level=level))
+    w, off_w = _with_error(_variance((n, sy, syy), second, axes[1], mean_y, level=level))
     known = (v > off_v) & (w > off_w)
     v, w = np.where(known, v, 1.0), np.where(known, w, 1.0)
     t, bottom = np.sqrt(w / v), np.sqrt(v * w) * (n - 1)

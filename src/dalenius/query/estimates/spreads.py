@@ -32,26 +32,30 @@ def spread(laws: Sequence[NoiseLaw], weights: Sequence[Floats], *, level: Fracti
     unless other parts blur the steps of the largest one. The tests hold it against exact convolutions: at levels from
     80 % to 95 % the chance of exceeding t is at most 1.1 (1 - level), at 99 % at most 1.2 (1 - level).
     """
-    sizes, variances = np.abs(np.array(weights)), np.array([variance(law) for law in laws])
-    parts = sizes * sizes * variances[:, None]
-    total = np.maximum(parts.sum(axis=0), _NONE)
-    shares = parts / total  # squared only now: the square of a tiny total would be zero
-    excess = np.array([_excess(law) for law in laws]) @ (shares * shares)
+    variances, excesses = _figures(tuple(laws))
+    sizes = np.abs(np.stack(np.broadcast_arrays(*weights), axis=-1))
+    parts = sizes * sizes * variances
+    total = np.maximum(parts.sum(axis=-1), _NONE)
+    shares = parts / total[..., None]  # squared only now: the square of a tiny total would be zero
     bends, heights = _heights(level)
-    return np.asarray(np.sqrt(total) * np.interp(excess, bends, heights) + _step(sizes, parts) / 2)
+    return np.asarray(
+        np.sqrt(total) * np.interp((shares * shares) @ excesses, bends, heights) + _step(sizes, parts) / 2
+    )
 
 
 def _step(sizes: Floats, parts: Floats) -> Floats:
     """The steps that show in the sum: those of its largest part, or of a finer part that blurs them."""
-    coarse = sizes[parts.argmax(axis=0), np.arange(sizes.shape[1])]
+    coarse = np.take_along_axis(sizes, parts.argmax(axis=-1)[..., None], axis=-1)
     blurs = np.where(parts >= _BLUR * coarse * coarse, sizes, coarse)
-    return np.asarray(np.minimum(blurs.min(axis=0), coarse))
+    return np.asarray(np.minimum(blurs.min(axis=-1), coarse[..., 0]))
 
 
 def agreeing(
     top: Floats, bottom: Floats, reach: Callable[[Floats], Floats], *, lower: Floats, upper: Floats
 ) -> tuple[Floats, Floats]:
     """The least interval that holds every c from `lower` to `upper` with |top - c bottom| <= reach(c); bottom > 0.
+
+    `reach` is asked about both ends at once: it takes rows of values.
 
     Guarantee: if top and bottom are A and B plus noise, and |noise of top - c noise of bottom| <= reach(c) with
     probability p at c = A / B, then the interval holds A / B with probability at least p: c = A / B is refused only
@@ -64,17 +68,24 @@ def agreeing(
     def agrees(c: Floats) -> NDArray[np.bool_]:
         return np.asarray(np.abs(nearest - c * bottom) <= reach(c))
 
-    return _edge(agrees, start, lower), _edge(agrees, start, upper)
+    low, high = _edges(agrees, start, np.stack((lower, upper)))
+    return low, high
 
 
-def _edge(agrees: Callable[[Floats], NDArray[np.bool_]], inside: Floats, outside: Floats) -> Floats:
-    """Where agreement ends between a point that agrees and one that may not."""
+def _edges(agrees: Callable[[Floats], NDArray[np.bool_]], inside: Floats, outside: Floats) -> Floats:
+    """Where agreement ends between points that agree and others that may not."""
     near, far = np.where(agrees(outside), outside, inside), outside
     for _ in range(_HALVINGS):
         middle = (near + far) / 2
         good = agrees(middle)
         near, far = np.where(good, middle, near), np.where(good, far, middle)
     return far
+
+
+@lru_cache(maxsize=1024)
+def _figures(laws: tuple[NoiseLaw, ...]) -> tuple[Floats, Floats]:
+    """The variances of laws, and their excess kurtoses."""
+    return np.array([variance(law) for law in laws]), np.array([_excess(law) for law in laws])
 
 
 @lru_cache(maxsize=1024)

@@ -340,7 +340,7 @@ def lit(value: Value) -> Formula:
     if value is None or isinstance(value, bool | str | dt.date):
         return Formula(Constant(value))
     if isinstance(value, Integral):
-        return Formula(Constant(int(value)))
+        return Formula(Constant(int(exact(value=int(value)))))
     if isinstance(value, int | float | Decimal | Fraction):
         return Formula(Constant(exact(value=value)))
     raise QueryRefused(

@@ -15,7 +15,7 @@ from dalenius.errors import InvalidParameter, QueryRefused, UnknownName
 from dalenius.privacy.numbers import whole
 from dalenius.query.frames.aggregates import count, histogram
 from dalenius.query.frames.formulas import Formula, Value, lit, named
-from dalenius.query.syntax.rendering import query_text, text
+from dalenius.query.syntax.rendering import item_text, query_text, text
 from dalenius.query.syntax.syntax import (
     Apply,
     Item,
@@ -111,7 +111,15 @@ class Frame:
         """These columns and no others; `name=formula` computes one."""
         if self._finished:
             return self._wrapped().select(*columns, **named_columns)
-        return self._with(replace(self._select, items=self._items(columns, named_columns)))
+        chosen = replace(self._select, items=self._items(columns, named_columns))
+        left_out = self._left_out(chosen)
+        if left_out and self._grouped:
+            raise QueryRefused(
+                f"select(...) without {item_text(left_out[0])}",
+                rule="an aggregate that nothing uses is not asked for",
+                instead="Leave it out of agg(...).",
+            )
+        return self._kept().select(*columns, **named_columns) if left_out else self._with(chosen)
 
     def with_columns(self, **named_columns: Value) -> Frame:
         """All columns so far, and computed ones."""
@@ -152,7 +160,7 @@ class Frame:
         """Groups of equal keys, to aggregate; `name=formula` computes a key."""
         if self._finished or self._grouped or self._select.order_by:
             return self._wrapped().group_by(*keys, **named_keys)
-        return Groups(self, self._items(keys, named_keys))
+        return Groups(self, keys, named_keys)
 
     def agg(self, *aggregates: Formula, **named_aggregates: Value) -> Frame:
         """Aggregates of all rows."""
@@ -252,6 +260,17 @@ class Frame:
         """The same rows, as a subquery of a new SELECT."""
         return self._with(Select((), Subquery(self._chosen("the inner step"))))
 
+    def _kept(self) -> Frame:
+        """The same rows as a subquery, under the name that they have."""
+        return self._with(Select((), Subquery(self._select, called(self._select.source))))
+
+    def _left_out(self, later: Select) -> list[Item]:
+        """The columns chosen so far that a later SELECT does not name: whether they exist would never be looked at."""
+        terms = [*(item.term for item in later.items), *later.group_by, *(order.term for order in later.order_by)]
+        terms += [term for term in (later.where, later.having) if term is not None]
+        used = _parts(terms) if self._select.items else set()
+        return [item for item in self._select.items if id(item.term) not in used and item.term != Name("*")]
+
     def _chosen(self, step: str) -> Select:
         self._require_columns(step)
         return self._select
@@ -294,7 +313,7 @@ class Frame:
 class Groups:
     """Groups of rows, waiting for `agg`."""
 
-    __slots__ = ("_frame", "_keys")
+    __slots__ = ("_frame", "_keys", "_written")
 
     def run(self, **offer: Any) -> Any:
         """Refuse: groups by themselves ask nothing."""
@@ -304,16 +323,21 @@ class Groups:
 
     explain = cost = expected_error = rehearse = asked = run
 
-    def __init__(self, frame: Frame, keys: tuple[Item, ...]) -> None:
-        self._frame, self._keys = frame, keys
+    def __init__(self, frame: Frame, keys: Sequence[str | Formula], named_keys: Mapping[str, Value]) -> None:
+        self._frame, self._keys = frame, frame._items(keys, named_keys)
+        self._written = keys, named_keys
 
     def agg(self, *aggregates: Formula, **named_aggregates: Value) -> Frame:
         """Aggregates of each group: `.agg(visits=count(), cost=mean("cost"))`."""
-        items = self._frame._items(aggregates, named_aggregates)
+        frame = self._frame
+        items = frame._items(aggregates, named_aggregates)
         if not items and not self._keys:
             raise QueryRefused("agg()", rule="nothing is asked", instead="Write agg(n=count()).")
         terms = tuple(item.term for item in self._keys)
-        return self._frame._with(replace(self._frame._select, items=(*self._keys, *items), group_by=terms))
+        chosen = replace(frame._select, items=(*self._keys, *items), group_by=terms)
+        if frame._left_out(chosen):
+            return Groups(frame._kept(), *self._written).agg(*aggregates, **named_aggregates)
+        return frame._with(chosen)
 
 
 def _also(before: Term | None, terms: Sequence[Term]) -> Term:
@@ -328,6 +352,20 @@ def _aggregated(term: Term) -> bool:
     if not isinstance(term, Apply):
         return False
     return term.function in AGGREGATES or any(_aggregated(each) for each in term.arguments)
+
+
+def _parts(terms: list[Term]) -> set[int]:
+    """The identities of the terms and of all terms inside of them: a name that is resolved is replaced by the very term
+    of its column. Not by recursion: chains may be long."""
+    found: set[int] = set()
+    while terms:
+        term = terms.pop()
+        found.add(id(term))
+        if isinstance(term, Apply):
+            terms += term.arguments
+        elif isinstance(term, UnitsIn):
+            terms.append(term.unit)
+    return found
 
 
 def _replaced(term: Term, known: Mapping[str, Term], *, closed: bool) -> Term:

@@ -23,7 +23,7 @@ from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.mechanisms.robust import confinement
 from dalenius.mechanisms.robust import sandbox as sandbox_module
 from dalenius.mechanisms.robust.outputs import Choice, Range, Subset
-from dalenius.mechanisms.robust.program import Program
+from dalenius.mechanisms.robust.program import MODULES, Program
 from dalenius.mechanisms.robust.sandbox import Sandbox
 
 QUICK = Sandbox(seconds=Fraction(30), megabytes=64)
@@ -289,8 +289,47 @@ def test_a_program_that_does_not_end_or_floods_is_the_default(tmp_path: Path, na
 def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="path"):
         Program(str(tmp_path / "nowhere.py"), "mean")
-    with pytest.raises(InvalidParameter, match="modules"):
-        program(tmp_path, PROGRAM, "alone", "numpy; import os")
+    for other in ("numpy; import os", "antigravity", "numpy.f2py.__main__", "pytest", "os"):
+        with pytest.raises(InvalidParameter, match=r"modules .* among abc, .*numpy, .*; nothing was run or charged"):
+            program(tmp_path, PROGRAM, "alone", other)
+
+
+@pytest.mark.textbook("S11.2")
+def test_all_modules_that_a_program_may_import_can_be_had(tmp_path: Path) -> None:
+    text = "".join(f"import {module}\n" for module in sorted(MODULES)) + "def one(rows):\n    return 1\n"
+    assert run(program(tmp_path, text, "one", *sorted(MODULES)), [[3]], GRID, PATIENT) == [(1,)]
+
+
+CONFINED = """
+import os, sys
+from pathlib import Path
+from dalenius.mechanisms.robust import working
+working.isolate = lambda *_, **__: None
+working.confine = lambda **_: Path({mark!r}).write_text("confined")
+sys.argv = ["", "program", {path!r} + ":one", "1", "1"]
+whole = working._File.source_to_code
+
+def compiled(*given):
+    Path({mark!r}).write_text(Path({mark!r}).read_text() + ", then compiled")
+    return whole(*given)
+
+working._File.source_to_code = staticmethod(compiled)
+working.work()
+"""
+
+
+def test_a_program_is_compiled_after_it_is_confined(tmp_path: Path) -> None:
+    (tmp_path / "user.py").write_text("def one(rows):\n    return 1\n")
+    mark = tmp_path / "mark"
+    text = CONFINED.format(mark=str(mark), path=str(tmp_path / "user.py"))
+    subprocess.run([sys.executable, "-c", text], check=True, stdin=subprocess.DEVNULL)
+    assert mark.read_text() == "confined, then compiled"
+
+
+def test_a_program_with_a_warning_runs(tmp_path: Path) -> None:
+    """Python shows a warning while it compiles, for which it would open files."""
+    text = 'def one(rows):\n    "\\d"\n    return 1 if 1 is 1 else 2\n'
+    assert run(program(tmp_path, text, "one"), [[3]], GRID, PATIENT) == [(1,)]
 
 
 def test_a_plain_function_can_see_other_rows_which_is_why_programs_exist() -> None:
