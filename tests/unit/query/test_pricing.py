@@ -22,6 +22,7 @@ from dalenius.mechanisms.thresholding import ThresholdedCounts
 from dalenius.mechanisms.top_k import TopK
 from dalenius.query.pricing import choosing
 from dalenius.query.pricing.pricing import Priced, priced
+from dalenius.query.sql.names import AGGREGATES
 from dalenius.query.tables import Most
 
 APPROXIMATE = Rectangle.of(Budget(3, "1e-9"))
@@ -174,6 +175,23 @@ def test_expected_errors_shrink_as_the_price_grows() -> None:
     dear = at("SELECT COUNT(*) AS n, AVG(cost) AS c FROM visits", epsilon="1").expected_error()
     assert dear["n"].at(1) < cheap["n"].at(1)
     assert dear["c"].at(10_000) < cheap["c"].at(10_000)
+
+
+TERMS = {"mode": "city", "stable_mode": "city", "histogram": "city", "count": "*"}
+FURTHER = {
+    **dict.fromkeys(("covar", "corr"), ", age"), **dict.fromkeys(("quantile", "robust_quantile"), ", 0.25"),
+    **dict.fromkeys(("robust_trimmed_mean",), ", 0.1"), "stable_quantile": ", 0.5", "proposed_quantile": ", 0.5, 50",
+    "proposed_median": ", 50",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("aggregate", sorted({name for name, _, _ in AGGREGATES.values()}))
+@pytest.mark.parametrize("share", ["1", "1e-2", "1e-5", "1e-9"])
+def test_every_statistic_tells_its_error_at_any_price_that_is_taken(aggregate: str, share: str) -> None:
+    sql = f"SELECT {aggregate}({TERMS.get(aggregate, 'cost')}{FURTHER.get(aggregate, '')}) AS x FROM visits"
+    with suppress(InvalidParameter):  # too little
+        found = priced(ask(sql), amounts={"patients": APPROXIMATE.part(share=share)}).expected_error(size=1000)
+        assert str(found["x"])
 
 
 def test_shown_unit_counts_are_thresholded_where_the_price_is_high_enough() -> None:
