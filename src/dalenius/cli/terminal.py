@@ -1,6 +1,7 @@
 """Where a command reads and writes: answers on standard output, everything else on standard error.
 
-Nothing here fails because of an old terminal: what its letters cannot show is written in those that it has.
+Nothing here fails because of an old terminal: what its letters cannot show is written in those that it has. And no text
+of a question, a name or a row commands one: what it would obey, or hide, is shown as a sign.
 """
 
 from __future__ import annotations
@@ -28,6 +29,16 @@ def _in_plain_letters(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("dalenius-plain", _in_plain_letters)
 
 
+def _harmless(text: object) -> str:
+    """The lines of a text, without control characters and without marks that turn or hide letters."""
+    return "".join(letter if letter.isprintable() or letter in "\t\n" else "�" for letter in str(text))
+
+
+def _escaped(letter: str) -> str:
+    """The same inside JSON, which stays the same value: such letters stand in texts alone, and have escapes there."""
+    return letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1]
+
+
 @dataclass(frozen=True)
 class Terminal:
     """The three streams of a command."""
@@ -43,11 +54,12 @@ class Terminal:
 
     def show(self, text: object) -> None:
         """What the command was asked for."""
-        self.shown.write(f"{text}\n")
+        self.shown.write(f"{_harmless(text)}\n")
 
     def show_json(self, facts: object) -> None:
         """The same for scripts: one JSON value, in the order in which it was made."""
-        self.show(json.dumps(facts, ensure_ascii=False, indent=2, default=str, allow_nan=False))
+        written = json.dumps(facts, ensure_ascii=False, indent=2, default=str, allow_nan=False)
+        self.shown.write("".join(map(_escaped, written)) + "\n")
 
     def report(self, facts: object, said: object, *, as_json: bool) -> None:
         """What was done: for scripts, or in words."""
@@ -58,7 +70,7 @@ class Terminal:
 
     def tell(self, text: object) -> None:
         """What is said beside it."""
-        self.told.write(f"{text}\n")
+        self.told.write(f"{_harmless(text)}\n")
         self.told.flush()
 
     def flush(self) -> None:
@@ -71,7 +83,7 @@ class Terminal:
 
     def agreed(self, question: str) -> bool:
         """Whether somebody said yes."""
-        self.told.write(f"{question} [y/N] ")
+        self.told.write(f"{_harmless(question)} [y/N] ")
         self.told.flush()
         return self.given.readline().strip().lower() in ("y", "yes")
 
@@ -95,7 +107,7 @@ class Terminal:
             self._on_one_line("")
 
     def _on_one_line(self, text: str) -> None:
-        self.told.write(f"\r\x1b[K{text}")
+        self.told.write(f"\r\x1b[K{_harmless(text)}")
         self.told.flush()
 
     def drop(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dalenius.curator.answers.displays import printable
 from dalenius.curator.answers.encoding import ABOUT, about_in, card_in
 from dalenius.curator.cards.cards import Card
 from dalenius.curator.ledger.accounts import Receipt
@@ -26,7 +27,8 @@ class Replay:
     """The tables that it is about, each with its version then."""
 
     def __str__(self) -> str:
-        return f"{self.at:%Y-%m-%d %H:%M}  {self.receipt}  {self.charged}  {self.asked}"
+        asked = printable(" ".join(self.asked.split()))
+        return f"{self.at:%Y-%m-%d %H:%M}  {self.receipt}  {self.charged}  {asked}"
 
     def is_about(self, tables: Mapping[str, Table]) -> bool:
         """Whether it is about these tables as they are now."""

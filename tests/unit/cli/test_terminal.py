@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from unittest.mock import patch
 
 from command_line import Typed
@@ -21,6 +22,26 @@ def test_json_keeps_the_order_and_every_letter() -> None:
     out = io.StringIO()
     Terminal(io.StringIO(), out, io.StringIO()).show_json({"b": "Tromsø", "a": 1})
     assert out.getvalue() == '{\n  "b": "Tromsø",\n  "a": 1\n}\n'
+
+
+COMMANDS = "\x1b[31m\x9b2J\x07\r\u202e\u2066\u200b\u2028\ufeff"
+
+
+def test_a_terminal_is_shown_nothing_that_it_would_obey_or_hide() -> None:
+    out, told = io.StringIO(), io.StringIO()
+    terminal = Terminal(io.StringIO(), out, told)
+    terminal.show(f"a\tb\n{COMMANDS}ø")
+    terminal.tell(COMMANDS)
+    terminal.agreed(COMMANDS)
+    assert out.getvalue() == "a\tb\n�[31m�2J�������ø\n"
+    assert not set(told.getvalue()) & set(COMMANDS) - set("[31m2J")
+
+
+def test_json_shows_it_as_escapes_and_means_the_same() -> None:
+    out = io.StringIO()
+    Terminal(io.StringIO(), out, io.StringIO()).show_json({COMMANDS: [COMMANDS, "\U000e0041ø"]})
+    assert out.getvalue().replace("\n", "").isprintable()
+    assert json.loads(out.getvalue()) == {COMMANDS: [COMMANDS, "\U000e0041ø"]}
 
 
 def test_only_a_person_is_asked_and_only_yes_is_a_yes() -> None:

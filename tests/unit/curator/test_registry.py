@@ -16,6 +16,7 @@ from clinics import clinic, visits
 from dalenius.accounting.amounts import Amount
 from dalenius.accounting.budget import Budget
 from dalenius.curator.catalog import Catalog, Population, Study
+from dalenius.curator.databases import create
 from dalenius.curator.ledger.accounts import Account, Charge, Terms
 from dalenius.curator.ledger.ledger import Ledger
 from dalenius.curator.names import as_share
@@ -248,6 +249,15 @@ def test_the_page_is_self_contained_accessible_and_escaped() -> None:
 def test_the_check_above_notices_a_page_that_forgot_to_escape() -> None:
     page = studied().registry().to_html().replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"')
     assert {"img", "onerror", "src"} <= set(problems(page))
+
+
+def test_no_form_for_people_keeps_marks_that_a_terminal_obeys_or_a_page_hides() -> None:
+    db, marks = create(), "\x1b[31m\x9b\u202e\u2066\u200b"
+    db.add_population("people", budget=Budget(1), purpose=f"=1{marks}")
+    db.add_study("one", population="people", share="10%", purpose=marks)
+    for form in (str(db.registry()), db.registry().to_csv(), db.registry().to_html()):
+        assert "�" in form
+        assert not set(form) & set(marks) - set("[31m")
 
 
 # ---- sessions

@@ -64,6 +64,15 @@ def test_the_pieces_of_an_answer_are_its_text() -> None:
             assert "".join(pieces(answer)) == encoded(answer)
 
 
+def test_a_list_of_stored_answers_shows_no_marks_that_turn_or_hide_letters() -> None:
+    with clinic() as db:
+        db.sql('SELECT COUNT(*) AS "n\u202e\u200bx"\nFROM visits').run(epsilon="0.1")
+        (replay,) = db.replays()
+        assert str(replay).isprintable()
+        assert '"n��x" FROM visits' in str(replay)
+        assert "\u202e" in replay.asked
+
+
 # ---- what is read when
 
 

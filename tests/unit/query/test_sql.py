@@ -305,6 +305,7 @@ def test_each_spelling_means_one_function(text: str, term: Term) -> None:
         "SELECT '\0' FROM t",
         "SELECT '\ud800' FROM t",
         "SELECT '\x1b[31m' FROM t",
+        "SELECT '\x9b31m' FROM t",
         "SELECT 9" + "0" * 40 + " FROM t",
         "SELECT 1e41 FROM t",
         "SELECT 1e999999999 FROM t",

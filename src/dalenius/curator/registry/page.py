@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from fractions import Fraction
-from html import escape
+from html import escape as escaped
 
+from dalenius.curator.answers.displays import printable
 from dalenius.curator.names import percent
 from dalenius.curator.registry.forms import day, lasts, promise
 from dalenius.curator.registry.records import PopulationRecord, StudyRecord
@@ -29,6 +30,11 @@ td.figure { text-align: right; font-variant-numeric: tabular-nums; }
 svg { display: block; width: 100%; height: 0.8rem; margin: 0.4rem 0; }
 .full { fill: var(--full); } .empty { fill: var(--empty); }
 """
+
+
+def escape(text: str) -> str:
+    """A text for a page: neither tags nor marks that turn or hide letters."""
+    return escaped(printable(text))
 
 
 def page(at: dt.datetime, populations: Sequence[PopulationRecord]) -> str:

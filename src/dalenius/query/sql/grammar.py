@@ -100,7 +100,7 @@ def _check_characters(text: str) -> None:
 
 
 def _unwritable(char: str) -> bool:
-    return (char < " " and char not in "\t\n\r\f") or char == "\x7f" or "\ud800" <= char <= "\udfff"
+    return (char < " " and char not in "\t\n\r\f") or "\x7f" <= char <= "\x9f" or "\ud800" <= char <= "\udfff"
 
 
 def _check_tokens(text: str, tokens: list[Token]) -> None:
