@@ -33,6 +33,12 @@ def exact(**parameter: Number) -> Fraction:
     return _short(name, value, Fraction(int(value.numerator), int(value.denominator)))
 
 
+def stated(**parameter: Number) -> Fraction:
+    """The exact value of what somebody wrote down, which is shown and stored: a fraction too has few enough digits."""
+    name, value = _only(parameter)
+    return _short(name, value, exact(**parameter))
+
+
 def _from_decimal(name: str, value: object) -> Fraction:
     # Not str() of a float: NumPy's depends on print settings.
     text = float.__repr__(float(value)) if isinstance(value, Real) else str(value)

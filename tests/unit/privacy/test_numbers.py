@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -12,8 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dalenius.accounting.budget import Budget
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import exact, inside_unit, not_negative, positive, probability, whole
+from dalenius.query.frames.aggregates import quantile
+from dalenius.query.frames.formulas import col
+from dalenius.query.types import Real
 
 
 @pytest.mark.parametrize(
@@ -95,6 +100,25 @@ def test_numbers_of_more_digits_than_python_prints_are_refused(number: Any) -> N
     """Python prints no integer of more than 4300 digits, so a price could be computed and not be told."""
     with pytest.raises(InvalidParameter, match="at most 4200 digits"):
         exact(epsilon=number)
+
+
+LONG_FRACTION = Fraction(10**5000 + 1, 10**5000)
+WRITTEN: dict[str, Callable[[Any], Any]] = {
+    "budget": lambda number: Budget(epsilon=number),
+    "delta of a budget": lambda number: Budget(epsilon=1, delta=number - 1),
+    "bound": lambda number: Real(0, number, step="0.1"),
+    "step": lambda number: Real(0, 5, step=number),
+    "constant": lambda number: col("age") > number,
+    "width": lambda number: col("age").bin(number),
+    "part": lambda number: quantile("age", number - 1),
+}
+
+
+@pytest.mark.parametrize("place", WRITTEN)
+def test_fractions_too_long_to_print_are_refused_where_they_are_written_down(place: str) -> None:
+    assert exact(x=LONG_FRACTION) == LONG_FRACTION  # one that was computed is as long as it has to be
+    with pytest.raises(InvalidParameter, match="at most 4200 digits"):
+        WRITTEN[place](LONG_FRACTION)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
