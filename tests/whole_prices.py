@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeAlias
 
@@ -110,6 +112,50 @@ def takers_of(name: str, thing: Any) -> Iterator[tuple[str, FunctionType]]:
         public = own == "__init__" or not own.startswith("_")
         if public and inspect.isfunction(function) and _takes(function):
             yield f"{name}.{own}", function
+
+
+Place: TypeAlias = tuple[str, int]
+"""A file, and the first line of a function in it."""
+
+
+def measurers() -> dict[str, Place]:
+    """Every function of the library in which something is measured or drawn, whatever its parameters are called and
+    whoever may see it; purses themselves hand draws on."""
+    found: dict[str, Place] = {}
+    for module in _modules():
+        if module.__file__ and module.__name__ != Allowance.__module__:
+            text = Path(module.__file__).read_text(encoding="utf-8")
+            found |= {f"{module.__name__}.{name}": (module.__file__, line) for name, line in measuring(text)}
+    return found
+
+
+def measuring(text: str) -> Iterator[tuple[str, int]]:
+    """The functions of a module in which something is measured or drawn, each with its first line."""
+    tree = ast.parse(text)
+    names = {"measure"} | {
+        each.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names
+        if each.name == "measure" and each.asname
+    }  # fmt: skip
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and any(
+            _draws(n, names) for n in _own(function)
+        ):
+            yield function.name, min([function.lineno, *(each.lineno for each in function.decorator_list)])
+
+
+def _own(function: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a function, and not in one inside of it."""
+    for node in ast.iter_child_nodes(function):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node
+            yield from _own(node)
+
+
+def _draws(node: ast.AST, names: set[str]) -> bool:
+    """Whether something is measured there, or drawn: noise is drawn from entropy, and all else from an allowance."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "draw":
+        return [ast.unparse(each) for each in node.args] != ["entropy"]
+    return isinstance(node, ast.Name) and node.id in names
 
 
 def _takes(function: FunctionType) -> bool:

@@ -16,6 +16,7 @@ import pytest
 import dalenius.learn
 from clinics import clinic
 from dalenius.accounting.allowance import Allowance
+from dalenius.accounting.amounts import Amount
 from dalenius.accounting.composition import repeated
 from dalenius.curator import door
 from dalenius.curator.databases import Database
@@ -32,7 +33,7 @@ from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
 from dalenius.release.synthetic.pairs import Pair
 from dalenius.release.synthetic.synthesizer import Synthesizer
-from whole_prices import CASES, ORDER, REPLACED, Case, ReadEntropy, takers, takers_of
+from whole_prices import CASES, ORDER, REPLACED, Case, ReadEntropy, measurers, measuring, takers, takers_of
 from whole_prices_of_models import MODEL_CASES, MODELS
 
 EVERY = CASES | MODEL_CASES
@@ -167,9 +168,24 @@ def _watched() -> Iterator[set[CodeType]]:
 
 def test_whatever_takes_an_allowance_is_run_in_a_case(sold: Any) -> None:
     """A new function or class that takes one fails here until it has a case, or is a part of one that has."""
-    seen = {code for name, order in RUNS for code in called(name, order)} | sold[2]
+    seen = _run(sold)
     left_out = [name for name, function in takers().items() if function.__code__ not in seen]
     assert left_out == []
+
+
+def test_whatever_measures_or_draws_is_run_in_a_case(sold: Any) -> None:
+    """Also what is private, and what takes an allowance under another name or inside of something."""
+    seen = {(code.co_filename, code.co_firstlineno) for code in _run(sold)}
+    left_out = [name for name, place in measurers().items() if place not in seen]
+    assert left_out == []
+
+
+def _run(sold: Any) -> set[CodeType]:
+    """All that was called in a case, or for what a database sells."""
+    rich = Allowance(Amount(divergence=10**16, order=None), neighbours=EVERY["seeded"].neighbours)
+    with _watched() as seen:  # a grid is counted where the price is high enough for it
+        EVERY["seeded"].run(rich, ReadEntropy("much"))
+    return {code for name, order in RUNS for code in called(name, order)} | sold[2] | seen
 
 
 # ---- the twin
@@ -192,3 +208,23 @@ def test_the_laws_notice_a_class_that_measures_first_and_one_that_has_no_case() 
     ((name, function),) = takers_of("MeasuresFirst", MeasuresFirst)
     assert name == "MeasuresFirst.release"
     assert function.__code__ not in called("hedge", None)
+
+
+HIDDEN = """
+from dalenius.mechanisms.door import measure as look
+class Quiet:
+    def _go(self, paid, exact):
+        def inner():
+            return [look(NOISE, exact, paid, entropy) for _ in range(3)]
+        return inner()
+    @property
+    def drawn(self):
+        return self.paid.draw(LOSS)
+    def noise(self, entropy):
+        return LAW.draw(entropy)
+"""
+
+
+def test_the_law_above_finds_what_measures_without_saying_that_it_takes_an_allowance() -> None:
+    assert list(measuring(HIDDEN)) == [("drawn", 8), ("inner", 5)]
+    assert len(measurers()) > 30
