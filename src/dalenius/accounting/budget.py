@@ -9,7 +9,16 @@ from functools import lru_cache
 from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT, LARGEST, Amount
 from dalenius.accounting.conversion import epsilon_to_renyi, renyi_to_epsilon, valley
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.numbers import Number, exact, inside_unit, not_negative, positive, probability, shown, stated
+from dalenius.privacy.numbers import (
+    Number,
+    exact,
+    exact_written,
+    inside_unit,
+    not_negative,
+    positive,
+    probability,
+    shown,
+)
 
 EVENT_SHARE = Fraction(1, 10)
 """The part of delta that a rectangle sets apart for events, unless told otherwise. It costs about 1 % of what Gaussian
@@ -25,8 +34,8 @@ class Budget:
     delta: Fraction
 
     def __init__(self, epsilon: Number, delta: Number = 0) -> None:
-        object.__setattr__(self, "epsilon", positive(epsilon=stated(epsilon=epsilon)))
-        event = not_negative(delta=stated(delta=delta))
+        object.__setattr__(self, "epsilon", positive(epsilon=exact_written(epsilon=epsilon)))
+        event = not_negative(delta=exact_written(delta=delta))
         object.__setattr__(self, "delta", inside_unit(delta=delta) if event else event)
 
     def __str__(self) -> str:

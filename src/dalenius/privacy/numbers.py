@@ -33,7 +33,7 @@ def exact(**parameter: Number) -> Fraction:
     return _short(name, value, Fraction(int(value.numerator), int(value.denominator)))
 
 
-def stated(**parameter: Number) -> Fraction:
+def exact_written(**parameter: Number) -> Fraction:
     """The exact value of what somebody wrote down, which is shown and stored: a fraction too has few enough digits."""
     name, value = _only(parameter)
     return _short(name, value, exact(**parameter))

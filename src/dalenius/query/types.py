@@ -18,7 +18,7 @@ from typing import Any, Self, TypeAlias
 
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import Number as Figure
-from dalenius.privacy.numbers import exact, positive, stated
+from dalenius.privacy.numbers import exact, exact_written, positive
 from dalenius.query.calendar import EVERY, Grain
 
 Code: TypeAlias = int | bool | str | None
@@ -125,7 +125,7 @@ class Int(Number):
     """Whole numbers from `lower` to `upper`; what lies outside is moved to the nearest bound."""
 
     def __init__(self, lower: int, upper: int, *, nullable: bool = False) -> None:
-        low, high = stated(lower=lower), stated(upper=upper)
+        low, high = exact_written(lower=lower), exact_written(upper=upper)
         if low.denominator != 1 or high.denominator != 1:
             raise InvalidParameter("bounds", (lower, upper), allowed="whole numbers; use Real for others")
         _fill(self, nullable=nullable, lower=int(low), upper=int(high), step=Fraction(1))
@@ -144,8 +144,8 @@ class Real(Number):
         if step is None:
             raise InvalidParameter("step", None, allowed="stated, such as Real(0, 5000, step='0.01')",
                                    hint="Values are kept as the nearest multiple of it.")  # fmt: skip
-        size = positive(step=stated(step=step))
-        low, high = ceil(stated(lower=lower) / size), floor(stated(upper=upper) / size)
+        size = positive(step=exact_written(step=step))
+        low, high = ceil(exact_written(lower=lower) / size), floor(exact_written(upper=upper) / size)
         _fill(self, nullable=nullable, lower=low, upper=high, step=size)
 
     def or_null(self, nullable: bool = True) -> Number:  # type: ignore[override]

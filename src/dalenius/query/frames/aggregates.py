@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalenius.privacy.numbers import Number, stated
+from dalenius.privacy.numbers import Number, exact_written
 from dalenius.query.frames.formulas import Formula, named
 from dalenius.query.syntax.syntax import Apply, Constant
 
@@ -70,13 +70,13 @@ def robust_median(column: str | Formula) -> Formula:
 
 def robust_quantile(column: str | Formula, p: Number) -> Formula:
     """Another quantile than the median, as `robust_median`."""
-    return Formula(Apply("robust_quantile", (named(column).term, Constant(stated(p=p)))))
+    return Formula(Apply("robust_quantile", (named(column).term, Constant(exact_written(p=p)))))
 
 
 def robust_trimmed_mean(column: str | Formula, share: Number) -> Formula:
     """The mean of a column without a share of its least and of its largest values, below 1/2 at each end, with noise as
     small as the values that are left allow."""
-    return Formula(Apply("robust_trimmed_mean", (named(column).term, Constant(stated(share=share)))))
+    return Formula(Apply("robust_trimmed_mean", (named(column).term, Constant(exact_written(share=share)))))
 
 
 def robust_scale(column: str | Formula) -> Formula:
@@ -98,24 +98,24 @@ def stable_median(column: str | Formula) -> Formula:
 
 def stable_quantile(column: str | Formula, p: Number) -> Formula:
     """Another quantile than the median, as `stable_median`."""
-    return Formula(Apply("stable_quantile", (named(column).term, Constant(stated(p=p)))))
+    return Formula(Apply("stable_quantile", (named(column).term, Constant(exact_written(p=p)))))
 
 
 def proposed_median(column: str | Formula, bound: Number) -> Formula:
     """The median of a column with noise for units that move it by at most `bound`, or nothing where one could move it
     further, or few steps away from there."""
-    return Formula(Apply("proposed_median", (named(column).term, Constant(stated(bound=bound)))))
+    return Formula(Apply("proposed_median", (named(column).term, Constant(exact_written(bound=bound)))))
 
 
 def proposed_quantile(column: str | Formula, p: Number, bound: Number) -> Formula:
     """Another quantile than the median, as `proposed_median`."""
-    given = Constant(stated(p=p)), Constant(stated(bound=bound))
+    given = Constant(exact_written(p=p)), Constant(exact_written(bound=bound))
     return Formula(Apply("proposed_quantile", (named(column).term, *given)))
 
 
 def quantile(column: str | Formula, p: Number) -> Formula:
     """The value that a part `p` of the rows does not exceed."""
-    return Formula(Apply("quantile", (named(column).term, Constant(stated(p=p)))))
+    return Formula(Apply("quantile", (named(column).term, Constant(exact_written(p=p)))))
 
 
 def mode(column: str | Formula) -> Formula:

@@ -17,7 +17,7 @@ from numbers import Integral
 from typing import Any, NoReturn, TypeAlias
 
 from dalenius.errors import QueryRefused
-from dalenius.privacy.numbers import Number, stated
+from dalenius.privacy.numbers import Number, exact_written
 from dalenius.query.syntax.rendering import text
 from dalenius.query.syntax.syntax import Apply, Constant, Name, Term, UnitsIn
 
@@ -126,7 +126,7 @@ class Formula:
 
     def bin(self, width: Number) -> Formula:
         """The lower edge of its bin: bins start at multiples of `width`."""
-        return apply("bin", self, stated(width=width))
+        return apply("bin", self, exact_written(width=width))
 
     # ---- comparison and logic
 
@@ -299,7 +299,7 @@ class Formula:
 
     def to_real(self, step: Number) -> Formula:
         """As a number in steps."""
-        return apply("to_real", self, stated(step=step))
+        return apply("to_real", self, exact_written(step=step))
 
     def to_text(self) -> Formula:
         """As text."""
@@ -340,9 +340,9 @@ def lit(value: Value) -> Formula:
     if value is None or isinstance(value, bool | str | dt.date):
         return Formula(Constant(value))
     if isinstance(value, Integral):
-        return Formula(Constant(int(stated(value=int(value)))))
+        return Formula(Constant(int(exact_written(value=int(value)))))
     if isinstance(value, int | float | Decimal | Fraction):
-        return Formula(Constant(stated(value=value)))
+        return Formula(Constant(exact_written(value=value)))
     raise QueryRefused(
         type(value).__name__,
         rule="it is neither a formula nor a number, text, truth value, date or moment",
