@@ -15,6 +15,8 @@ from math import floor
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+import numpy as np
+
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.neighbours import Neighbours, Replace, require_same, stated
 from dalenius.privacy.numbers import whole
@@ -55,7 +57,7 @@ class Histogram:
 class Cumulative:
     """How many rows are at or below each point; divided by the number of rows, the distribution function.
 
-    A row is a number, or a tuple or list of one. Whatever is not a number is at or below no point.
+    A row is a number, or a tuple, list or array of one. Whatever is not a number is at or below no point.
     Guarantee: a row changes every count from its own value on, each by at most one.
     Reference: Gaboardi & Stoughton, Formal Methods in Security and Privacy (lecture), cumulative distribution.
     Textbook: S4.10.
@@ -71,7 +73,7 @@ class Cumulative:
     def counts(self, rows: Iterable[int]) -> list[int]:
         """The exact count at each point, in the order of the points."""
         values = [number for row in rows if isinstance(number := _single(row), Real)]
-        return [sum(value <= point for value in values) for point in self.points]
+        return [sum(bool(value <= point) for value in values) for point in self.points]
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """How far one neighbour step can move the answer."""
@@ -113,7 +115,7 @@ class Marginals:
 class Total:
     """The sum of integers, each moved into [lower, upper] first; divided by a public number of rows, the mean.
 
-    A row is a number, or a tuple or list of one.
+    A row is a number, or a tuple, list or array of one.
     Fractions are rounded down, and whatever is not a number counts as `lower`: every row has an answer.
     Guarantee: adding or removing a row moves the sum by at most max(|lower|, |upper|), replacing one by upper - lower.
     Reference: Dwork & Roth 2014, Example 3.1 (linear queries).
@@ -192,8 +194,9 @@ def _distinct(**items: Iterable[Item]) -> tuple[Item, ...]:
 
 
 def _single(row: Any) -> Any:
-    """The value of a row of one column, whether it stands alone or in a tuple or list."""
-    return row[0] if isinstance(row, tuple | list) and len(row) == 1 else row
+    """The value of a row of one column, whether it stands alone or in a tuple, list or array."""
+    line = isinstance(row, tuple | list) or (isinstance(row, np.ndarray) and row.ndim == 1)
+    return row[0] if line and len(row) == 1 else row
 
 
 def _is_one(cell: object) -> bool:

@@ -177,6 +177,10 @@ def test_questions_answered_together_must_agree_on_their_neighbours() -> None:
 def test_rows_of_one_column_count_as_their_value() -> None:
     """Before, tuples were at or below no point, and nobody said so."""
     assert Cumulative((1, 3)).counts([(1,), (2,), [3], 4]) == [1, 3]
+    column = np.array([[1], [2], [3], [4]])
+    assert repr(Cumulative((1, 3)).counts(column)) == "[1, 3]"
+    assert Total(0, 9).total(column) == 10  # type: ignore[arg-type]
+    assert Cumulative((1,)).counts([([1, [2]],), np.array(1), np.array([[1]])]) == [0]  # type: ignore[list-item]
     assert Total(0, 10).total([(1,), [2], 3]) == 6
     with pytest.raises(InvalidParameter, match="points"):
         Cumulative(((1,), (3,)))  # type: ignore[arg-type]

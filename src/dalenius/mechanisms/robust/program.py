@@ -50,7 +50,7 @@ class Program:
         if not Path(self.path).is_file() or not self.name.isidentifier():
             raise InvalidParameter("path", self.path, allowed="a Python file, with the name of a function in it")
         named = (self.modules,) if isinstance(self.modules, str) else tuple(self.modules)
-        if others := [module for module in named if module not in MODULES]:
+        if others := [module for module in named if not isinstance(module, str) or module not in MODULES]:
             raise InvalidParameter("modules", others[0], allowed=f"among {', '.join(sorted(MODULES))}")
         object.__setattr__(self, "modules", named)
 

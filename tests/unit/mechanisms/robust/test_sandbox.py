@@ -289,9 +289,9 @@ def test_a_program_that_does_not_end_or_floods_is_the_default(tmp_path: Path, na
 def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="path"):
         Program(str(tmp_path / "nowhere.py"), "mean")
-    for other in ("numpy; import os", "antigravity", "numpy.f2py.__main__", "pytest", "os"):
+    for other in ("numpy; import os", "antigravity", "numpy.f2py.__main__", "pytest", "os", ["os"]):
         with pytest.raises(InvalidParameter, match=r"modules .* among abc, .*numpy, .*; nothing was run or charged"):
-            program(tmp_path, PROGRAM, "alone", other)
+            program(tmp_path, PROGRAM, "alone", other)  # type: ignore[arg-type]
 
 
 @pytest.mark.textbook("S11.2")
