@@ -16,17 +16,21 @@ from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.expressions import Column
 from dalenius.query.plan.passes import Aggregate, Pass, Total
 from dalenius.query.plan.relations import Bound, Project, Relation, Scan
-from dalenius.query.tables import Most, Protection, Table, Unit, UnitColumn
+from dalenius.query.tables import Most, Protection, Table, Unit, UnitColumn, path_claims
 from dalenius.query.types import Domain, Text
 
 ONE_THREAD = Limits(threads=1, memory="500MB")
 
 
-def private(name: str, columns: Mapping[str, Domain], *, unit: Unit | None = None, **more: Any) -> Table:
-    """A private table whose unit is the column `id`, unless another is named."""
-    protection = Protection(
-        more.pop("population", "people"), unit or UnitColumn("id"), AddRemove(), Most(rows=9, groups=9)
-    )
+def private(
+    name: str, columns: Mapping[str, Domain], *, unit: Unit | None = None, above: Iterable[Table] = (), **more: Any
+) -> Table:
+    """A private table whose unit is the column `id`, unless another is named; `above` are tables of its path that have
+    bounded claims, or lead to such."""
+    find = {table.name: table for table in above}
+    claims = path_claims(unit, find.__getitem__) if find else ()
+    owner, most = unit or UnitColumn("id"), Most(rows=9, groups=9)
+    protection = Protection(more.pop("population", "people"), owner, AddRemove(), most, claims)
     return Table(name, tuple(columns.items()), protection, **more)
 
 

@@ -50,9 +50,9 @@ def duckdb_of(here: World, rows: Database) -> DuckDBEngine:
 
 
 def _filled(engine: DuckDBEngine, here: World, given: Database, names: Sequence[str]) -> DuckDBEngine:
-    nobody = _NOBODY[here.texts_as_ids]
+    owner = {"person": _NOBODY[here.texts_as_ids], "number": None}  # nobody states no key
     for name in names:
-        rows = [row | {"person": nobody} if row.get("person", nobody) is None else row for row in given[name]]
+        rows = [row | owner if row.get("person", owner) is None else row for row in given[name]]
         engine.register(here.tables[name], here.arrow({name: rows}, name))
     _disown(engine, here)
     return engine

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from dalenius.audit.replay.neighbours import Step, database, steps
+from dalenius.audit.replay.neighbours import Step, database, shared_key_steps, steps
 from dalenius.engines.conformance.forms import ONE_IN, rarer
 from dalenius.engines.conformance.plans import NODES, WORLDS, Generated, generated, nodes, plans
 from dalenius.engines.conformance.worlds import Database, World, world
@@ -125,13 +125,29 @@ def test_every_step_is_one_unit_of_its_population(where: int) -> None:
     here = world(where)
     for step in steps(here):
         if where == 0 or sum(step.heavy.values()) < 1000:  # those with many rows are slow, and made in the same way
-            assert step_between(here, step) == _steps_of(here, step)
+            assert _is_one_step(here, step)
+
+
+def _is_one_step(here: World, step: Step) -> bool:
+    """Whether one unit changes; where it states others' keys, those who own them before or afterwards may as well."""
+    guard = here.tables["lines"].protection
+    assert guard is not None
+    if not here.shares_keys or step.population != guard.population:
+        return step_between(here, step) == _steps_of(here, step)
+    return sum(step_between(here, step)) <= guard.steps * guard.neighbours.add_remove_steps
+
+
+def test_steps_by_shared_keys_change_what_several_own() -> None:
+    here = world(1)
+    found = {step.name: sum(step_between(here, step)) for step in shared_key_steps(here)}
+    most = here.tables["orders"].claims[0][1]
+    assert found == dict.fromkeys(["add, victim", "add, hub"], 1 + 2 * most)
 
 
 def test_the_check_above_notices_a_step_of_two_units() -> None:
-    here = world(1)
-    step = Step("two", "people", "gone 1", "light", {})
-    assert step_between(here, step) != _steps_of(here, step)
+    for where, name in ((0, "light"), (1, "hub")):
+        here = world(where)
+        assert not _is_one_step(here, Step("two", "people", "gone 1", name, {}))
 
 
 def step_between(here: World, step: Step) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from dalenius.engines.duckdb import snapshots
 from dalenius.engines.duckdb.dialect import DUCKDB, DuckDBDialect
 from dalenius.engines.duckdb.names import OWNER
 from dalenius.engines.sql import passes, relations
+from dalenius.engines.sql.claims import owned_keys
 from dalenius.engines.sql.dialect import Dialect, Rows
 from dalenius.mechanisms import gaussian, laplace
 from dalenius.privacy.exact import unseal
@@ -134,6 +135,21 @@ def one_value_each(self: measurements._Lowering, name: str) -> int:
     change = bounded_change(self._neighbours, groups=1, lower=0, upper=1)
     self.measurements[place] = replace(self.measurements[place], sensitivity=change)
     return place
+
+
+def all_who_state_it(d: Dialect, stated: str, **_: Any) -> str:
+    """A row belongs to everybody who states its key."""
+    return stated
+
+
+def nobody_where_several(d: Dialect, stated: str, **_: Any) -> str:
+    """A key that several people state belongs to none of them."""
+    return f"SELECT * FROM ({stated}) WHERE claim IN (SELECT claim FROM ({stated}) GROUP BY claim HAVING count(*) = 1)"
+
+
+def all_claims(d: Dialect, stated: str, *, most: int, **sizes: str) -> str:
+    """All keys that a unit states count."""
+    return owned_keys(d, stated, **sizes, most=10**9)
 
 
 right_block = blocks.block_of
@@ -283,6 +299,14 @@ BUGS = (
             lambda: patch.object(blocks, "block_of", the_first_block), part="blocks", where=(0, 2)),
     Planted("units outside a block taken for those inside", ("G4",), "bounding", not_in_taken_for_in,
             part="blocks", where=(0, 2)),
+    Planted("rows of everybody who states their key", ("C4",), "bounding",
+            lambda: patch.object(snapshots, "owned_keys", all_who_state_it), part="shared keys", anew=True),
+    Planted("keys of nobody where several state them", ("C4",), "bounding",
+            lambda: patch.object(snapshots, "owned_keys", nobody_where_several), part="shared keys", anew=True),
+    Planted("all keys of a unit counted", ("C4",), "bounding",
+            lambda: patch.object(snapshots, "owned_keys", all_claims), part="shared keys", anew=True),
+    Planted("others whose keys a unit states left out of the sensitivity", ("A4", "C4"), "bounding",
+            measured_with("over_steps", lambda part, relation, neighbours: part), part="shared keys"),
     Planted("AVG charged once", ("C2", "G1"), "replay",
             lambda: charging(charged_once), count=40),
     Planted("winner's value for free", ("F2", "G1"), "replay",

@@ -33,6 +33,7 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\brename=\{'([^']+)': '([^']+)'\}", r"--rename '\1=\2'"),
     (r"\berror=\{'(\w+)': '([^']+)'\}", r"--error '\1=\2'"),
     (r"\bkeys=(\[[^\]]*\])", r"keys = \1 in catalog.toml"),
+    (r"\bkeys=\{'(\w+)': (\d+)\}", r"keys = { \1 = \2 } in catalog.toml"),
     (r"\bepsilon='([^']+)'", r"--epsilon \1"),
     (r"\b(epsilon|share|error)=(?=[\s,.;]|$)", r"--\1"),
 )

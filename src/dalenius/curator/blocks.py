@@ -82,6 +82,13 @@ def _require_fit(people: Population, table: Table) -> None:
             "would bear the loss.",
         )
     assert table.protection is not None
+    if table.protection.claims:
+        raise InvalidParameter(
+            "population",
+            people.name,
+            allowed=f"cut by another table than {table.name}, whose keys several units may state",
+            hint="Where several units state a key, one that comes or goes would change the blocks of others.",
+        )
     if isinstance(table.protection.unit, EachRow):
         raise InvalidParameter(
             "population",
@@ -206,7 +213,7 @@ def blocks_of(question: Question, catalog: Catalog) -> dict[str, str]:
 
 def _block(question: Question, catalog: Catalog, name: str) -> str | None:
     partition = catalog.population(name).partition
-    if partition is None:
+    if partition is None or question.relation.steps > 1:  # one unit changes what others have, whose block is another
         return None
     cut = blocks.Partition(name, partition.table, partition.column, frozenset(partition.values))
     code = blocks.block_of(question, cut)

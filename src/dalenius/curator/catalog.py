@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from dalenius.accounting.budget import Budget, Rectangle
 from dalenius.curator.declaring import (
+    Keys,
     declared_columns,
     declared_keys,
     declared_place,
@@ -26,7 +27,7 @@ from dalenius.engines.engine import AS_DECLARED, Reading
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.numbers import of_kind, whole
-from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, Via
+from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, Via, path_claims
 from dalenius.query.types import Domain
 
 Value = TypeVar("Value")
@@ -161,7 +162,7 @@ class Catalog:
         most: Most | None,
         public: bool,
         size: int | None,
-        keys: Iterable[str] = (),
+        keys: Keys = (),
         rename: Mapping[str, str] | None = None,
         nulls: Iterable[str] = (),
         place: tuple[str, str] | None = None,
@@ -176,7 +177,8 @@ class Catalog:
         if protection and isinstance(protection.unit, Via):
             require_path(protection.population, protection.unit, self.table)
         rows = None if size is None else whole(1, size=size)
-        table = Table(name, declared, protection, rows, keys=declared_keys(keys, protection))
+        listed, claims = declared_keys(keys, protection)
+        table = Table(name, declared, protection, rows, keys=listed, claims=claims)
         reading = Reading(renamed(rename or {}, table), null_words(nulls))
         table = replace(table, place=declared_place(place, reading))
         tables, readings = {**self.tables, name: table}, {**self.readings, name: reading}
@@ -384,7 +386,7 @@ class Catalog:
         if isinstance(owner, EachRow) and most is not None:
             raise InvalidParameter("most", most, allowed="left out where each row is a unit: it has one row")
         limit = None if most is None else of_kind(Most, most=most)
-        return Protection(people.name, owner, people.neighbours, limit)
+        return Protection(people.name, owner, people.neighbours, limit, path_claims(owner, self.table))
 
 
 def _parted_by(people: Population, table: str) -> bool:

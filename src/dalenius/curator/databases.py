@@ -15,6 +15,7 @@ from dalenius.curator.auditing import Auditor
 from dalenius.curator.cards.studies import StudyCard, study_card
 from dalenius.curator.catalog import LEAST_SHARE, Catalog, Population, Study
 from dalenius.curator.curator import Curator
+from dalenius.curator.declaring import Keys
 from dalenius.curator.folder import folder as folders
 from dalenius.curator.folder.declarations import draft_column, draft_protection
 from dalenius.curator.folder.folder import Folder
@@ -103,7 +104,7 @@ class Database(Session):
         most: Most | None = None,
         public: bool = False,
         size: int | None = None,
-        keys: Iterable[str] = (),
+        keys: Keys = (),
         rename: Mapping[str, str] | None = None,
         nulls: Iterable[str] = (),
     ) -> None:
@@ -115,11 +116,13 @@ class Database(Session):
 
         A private table names its population, its unit (whose row it is) and the most that one unit contributes to one
         answer; `public=True` states that no row of it needs protection. `size` is a row count that you make public;
-        `keys` are columns by which other tables find their units (`unit="order_id -> orders.customer_id"`).
+        `keys` are columns by which other tables find their units (`unit="order_id -> orders.customer_id"`). They are
+        unique: no two units state the same one, or the import is refused. `keys={"order_id": 5}` lets several units
+        state one: of each unit at most 5 count, each belongs to one unit, and answers along the path get more noise.
         `rename={"hours": "hours-per-week"}` says what a column, unit or key is called in the source; `nulls` lists
         words of a CSV file that stand for no value, besides the empty field. Both hold for later versions too.
         """
-        listed = [keys] if isinstance(keys, str) else list(keys)
+        listed = [keys] if isinstance(keys, str) else keys if isinstance(keys, Mapping) else list(keys)
         words = [nulls] if isinstance(nulls, str) else list(nulls)
         stay = staying(source)
         place = stay.place if stay else None
@@ -178,12 +181,10 @@ class Database(Session):
 
     def remarks(self, name: str) -> list[str]:
         """What you should know of a table: of the role that reads it where it stays, if it may do more than read; of
-        the rows that its last import left out because they put a unit in a second block. The latter are exact figures
-        of rows, for you alone."""
-        place, engine = self._place(name), self._curator.engine
-        if not isinstance(engine, Engines):
-            return []
-        return engine.remarks(place) if place else engine.imported.remarks(name)
+        the rows that its last import left out because they put a unit in a second block; of keys that several units
+        state, where that is allowed. The latter are exact figures of rows, for you alone."""
+        table, engine = self._curator.catalog.tables.get(name), self._curator.engine
+        return engine.remarks(table) if table and isinstance(engine, Engines) else []
 
     def _registered(self, table: Table, source: Any, reading: Reading) -> Table:
         """The table after its rows were imported; a public table's figures are added."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from dalenius.curator.names import column_name, unused
 from dalenius.engines.engine import Reading
@@ -11,6 +12,10 @@ from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.query.tables import Place, Protection, Table, UnitColumn
 from dalenius.query.types import Domain, Identifier
 
+Keys: TypeAlias = Iterable[str] | Mapping[str, int | str]
+"""Columns that other tables find their units by: a list where all are unique, else how many of a unit count of each."""
+UNIQUE = "unique"
+MOST_CLAIMS = 1_000_000
 _RELATIONS: Mapping[str, Neighbours] = {"add_remove": AddRemove(), "replace": Replace()}
 
 
@@ -36,12 +41,31 @@ def declared_columns(columns: Mapping[str, Domain], protection: Protection | Non
     return tuple(declared.items())
 
 
-def declared_keys(keys: Iterable[str], protection: Protection | None) -> tuple[str, ...]:
-    """Columns that the paths of other tables lead through."""
-    listed = tuple(dict.fromkeys(column_name(key) for key in ([keys] if isinstance(keys, str) else keys)))
+def declared_keys(keys: Keys, protection: Protection | None) -> tuple[tuple[str, ...], tuple[tuple[str, int], ...]]:
+    """Columns that the paths of other tables lead through; and those that several units may state, with how many of a
+    unit count: {"order_id": 5}, or {"order_id": 5, "number": "unique"} where some are unique."""
+    given = keys if isinstance(keys, Mapping) else dict.fromkeys([keys] if isinstance(keys, str) else keys, UNIQUE)
+    listed = {column_name(key): most for key, most in given.items()}
     if listed and protection is None:
-        raise InvalidParameter("keys", listed, allowed="left out: a public table has no units to lead to")
-    return listed
+        raise InvalidParameter("keys", tuple(listed), allowed="left out: a public table has no units to lead to")
+    return tuple(listed), tuple((key, _claims(key, most)) for key, most in listed.items() if most != UNIQUE)
+
+
+def _claims(key: str, most: object) -> int:
+    """How many values of a key count of one unit."""
+    if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= MOST_CLAIMS:
+        raise InvalidParameter(
+            f"keys.{key}", most, allowed=f"'unique', or how many of one unit count, from 1 to {MOST_CLAIMS:,}",
+            hint="The noise of answers along the path grows with it.",
+        )  # fmt: skip
+    return most
+
+
+def written_keys(table: Table) -> list[str] | dict[str, int | str]:
+    """The keys of a table as they are declared."""
+    if not table.claims:
+        return list(table.keys)
+    return {key: table.claims_of(key) or UNIQUE for key in table.keys}
 
 
 def renamed(rename: Mapping[str, str], table: Table) -> tuple[tuple[str, str], ...]:

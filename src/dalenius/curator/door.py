@@ -25,6 +25,8 @@ from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.query.cells import Look
 from dalenius.query.plan.passes import Pass
+from dalenius.query.pricing.measurements import refuse_shared_keys
+from dalenius.query.pricing.pricing import Priced
 from dalenius.query.questions import Question
 from dalenius.randomness.entropy import Entropy, fresh_entropy
 
@@ -156,6 +158,7 @@ class Door:
         stays one, with the same text. Whoever pays must be entitled to ask the question: that is not looked at here.
         """
         payer.require_one_relation()
+        require_covered(priced)
         if key is not None:
             plain("key", key, most=MOST_KEY)
         for step in priced.passes:
@@ -227,6 +230,17 @@ class Door:
         # Out of the handler, so that neither the error nor its text travels along: both can depend on rows.
         self.log.record(receipt.id, request.payer.who, failed)
         raise KeyboardInterrupt(str(WorkStopped())) if isinstance(failed, KeyboardInterrupt) else WorkStopped
+
+
+def require_covered(priced: Payable) -> None:
+    """Refuse, before anything is charged, what is private for one unit at a time where one changes what others own.
+
+    A question in SQL or of a frame counts them in (`measurements.over_steps`); whatever else is made of rows does not.
+    """
+    read = [priced.question.relation, *(step.child for step in priced.passes)]
+    shared = next((relation for relation in read if relation.steps > 1), None)
+    if shared is not None and not isinstance(priced, Priced):
+        refuse_shared_keys("what is made of these rows", shared)
 
 
 def measured(

@@ -15,7 +15,7 @@ from typing import Any
 from dalenius.curator import blocks
 from dalenius.curator.blocks import PARTITION
 from dalenius.curator.catalog import Catalog, Population
-from dalenius.curator.declaring import relation_name
+from dalenius.curator.declaring import UNIQUE, relation_name
 from dalenius.curator.folder.declarations import column_facts
 from dalenius.curator.ledger.accounts import Account, Terms
 from dalenius.curator.ledger.entries import Entry, canonical, terms_from
@@ -206,9 +206,13 @@ def population_facts(people: Population) -> dict[str, Any]:
 
 
 def _people(table: Table) -> tuple[str | None, str | None]:
-    """The population of a table and the unit by which its rows belong to it; neither ever changes."""
+    """The population of a table and the unit by which its rows belong to it, with the claims on its path; neither ever
+    changes."""
     guard = table.protection
-    return (guard.population, str(guard.unit)) if guard else (None, None)
+    if guard is None:
+        return None, None
+    claims = [f"{each.most} of each unit count of {each.table}.{each.key}" for each in guard.claims]
+    return guard.population, "; ".join([str(guard.unit), *claims])
 
 
 def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,7 +224,8 @@ def declaration(table: Table) -> str:
     """A name for what an import depends on and an answer relies on: columns, unit, bounds, keys, and where rows that
     are not imported stay."""
     guard = table.protection
-    people = guard and [guard.population, str(guard.unit), relation_name(guard.neighbours), str(guard.most)]
+    people = guard and [*_people(table), relation_name(guard.neighbours), str(guard.most)]
     columns = [[name, _plain(column_facts(domain))] for name, domain in table.columns]
     place = [[table.place.address, table.place.table, list(map(list, table.place.rename))]] if table.place else []
-    return hashlib.sha256(canonical([table.name, columns, people, list(table.keys), *place]).encode()).hexdigest()
+    keys = [[key, table.claims_of(key) or UNIQUE] for key in table.keys]
+    return hashlib.sha256(canonical([table.name, columns, people, keys, *place]).encode()).hexdigest()

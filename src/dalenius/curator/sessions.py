@@ -179,7 +179,9 @@ def described(table: Table, known: Container[str]) -> str:
     limit = f"; of one unit at most {most} enter an answer" if most else ""
     unit = table.protection.unit
     owner = unit.told(known) if isinstance(unit, Via) else str(unit)
-    return f"protects {table.protection.population} by {owner}{limit}{size}"
+    others = table.protection.steps // 2
+    shared = f"; one unit changes what up to {others:,} others have" if others else ""
+    return f"protects {table.protection.population} by {owner}{limit}{shared}{size}"
 
 
 def _domain_text(domain: Domain) -> str:

@@ -14,7 +14,7 @@ from dalenius.engines.addresses import SPARK, Stay, is_postgres, with_secret
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.engine import AS_DECLARED, Divided, Engine, Reading
 from dalenius.engines.sql import live, passes
-from dalenius.engines.sql.live_engine import LiveEngine
+from dalenius.engines.sql.live_engine import LiveEngine, same_source
 from dalenius.errors import (
     DaleniusError,
     DataMismatch,
@@ -113,10 +113,14 @@ class Engines:
             self._log(error)
         raise DataMismatch(place.table, problem="the source could not be read", instead=_WHY)
 
-    def remarks(self, place: Place) -> list[str]:
-        """What the owner of a place should know of the role that reads it."""
+    def remarks(self, table: Table) -> list[str]:
+        """What the owner should know of a table: of its last import, or of the role that reads it where it stays and
+        of the rows that are there now."""
+        if table.place is None:
+            return self.imported.remarks(table.name)
         with self._lock:
-            return list(getattr(self._live.get(place.address), "remarks", ()))
+            found = list(getattr(self._live.get(table.place.address), "remarks", ()))
+        return found + (self._at(table.place.address, table.name).shared_keys(table) if table.claims else [])
 
     def open_all(self) -> None:
         """Open the engines of all tables that are held, so that no question has to wait for it."""
@@ -379,7 +383,7 @@ def told(engine: Engine, step: Pass) -> str:
 
 def _holds(engine: LiveEngine, table: Table) -> bool:
     known = engine.dialect.staying.get(table.name)
-    return known is not None and known.table.place == table.place and known.table.columns == table.columns
+    return known is not None and same_source(known.table, table)
 
 
 def _with_parents(engine: LiveEngine, tables: Iterable[Table]) -> Iterator[live.Staying]:
@@ -406,11 +410,12 @@ def _unnamed(dialect: live.LiveDialect, known: live.Staying) -> live.Staying:
 
 
 def _alike(engine: LiveEngine, known: live.Staying) -> bool:
-    """Whether a source still has the types that were looked at when it was taken over."""
+    """Whether a source still has the types, and keeps the keys unique, as when it was taken over."""
     assert known.table.place is not None
     _, types = engine.described(known.table.place)
     rename = dict(known.table.place.rename)
-    return all(types.get(rename.get(name, name)) == column.type for name, column in known.columns.items())
+    same = all(types.get(rename.get(name, name)) == column.type for name, column in known.columns.items())
+    return same and not engine.unkept_keys(known.table, known.table.place)
 
 
 def _optional(module: str, function: str, package: str, extra: str) -> Any:

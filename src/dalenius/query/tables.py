@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 from dalenius.errors import InvalidParameter
@@ -48,9 +49,11 @@ class UnitColumn:
 
 @dataclass(frozen=True)
 class Via:
-    """Each row belongs to every unit that owns a row of `table` whose `key` equals this row's `column`.
+    """Each row belongs to the one unit that owns its key: a unit with a row in `table` whose `key` equals this row's
+    `column`. Rows whose key nobody owns are dropped.
 
-    Rows that match no unit are dropped. Removing a unit removes the rows that match only it.
+    Where keys are declared unique no two units state the same one. Where their claims are bounded (`Claims`), each unit
+    keeps the first keys that it states, and of the units that keep a key one owns it.
     """
 
     column: str
@@ -63,6 +66,25 @@ class Via:
     def told(self, known: Container[str] = ()) -> str:
         """The path for somebody who may not know its table: its name is said only if it is among the `known` ones."""
         return str(self) if self.table in known else f"{self.column} → a table of the same population"
+
+
+@dataclass(frozen=True)
+class Claims:
+    """A key of a table that several units may state: of each unit's keys the first `most` count, in the order of the
+    public hash of (unit, key), and of the units that still state a key the one with the smallest hash owns it.
+
+    Whoever comes or goes changes who owns the keys that it keeps, and no others: at most `most` other units get or lose
+    rows. That is as if it and each of these others went and came again (see docs/plans.md).
+    """
+
+    table: str
+    key: str
+    most: int
+
+    @property
+    def steps(self) -> int:
+        """How many units come or go in effect when one does."""
+        return 1 + 2 * self.most
 
 
 @dataclass(frozen=True)
@@ -98,6 +120,13 @@ class Protection:
     neighbours: Neighbours
     most: Most | None
     """None only where each row is a unit: such a unit has one row."""
+    claims: tuple[Claims, ...] = ()
+    """The keys with bounded claims that the unit's path leads through, from this table on; see `path_claims`."""
+
+    @property
+    def steps(self) -> int:
+        """How many units of this table come or go in effect when one does."""
+        return prod(each.steps for each in self.claims)
 
     def __post_init__(self) -> None:
         if self.most is None and not isinstance(self.unit, EachRow):
@@ -124,6 +153,9 @@ class Table:
     version: int = 1
     keys: tuple[str, ...] = ()
     """Columns of the source, declared or not, that other tables find their units by (`Via`); they are never shown."""
+    claims: tuple[tuple[str, int], ...] = ()
+    """Those of the keys that several units may state, and how many of them count of each unit; all others are unique:
+    no two units state the same one."""
     rows: int | None = None
     repeats: tuple[tuple[str, int], ...] = ()
     place: Place | None = None
@@ -140,6 +172,20 @@ class Table:
         owner = [unit.column] if isinstance(unit, UnitColumn | Via) else []
         return tuple(dict.fromkeys([*(name for name, _ in self.columns), *self.keys, *owner]))
 
+    def claims_of(self, key: str) -> int | None:
+        """How many different values of a key count of each unit; None where they are unique."""
+        return dict(self.claims).get(key)
+
     def repeats_of(self, column: str | None) -> int | None:
         """How often the most frequent value of a column occurs in a public table, NULL aside; of None, its rows."""
         return self.rows if column is None else dict(self.repeats).get(column, self.rows)
+
+
+def path_claims(unit: Unit | None, find: Callable[[str], Table]) -> tuple[Claims, ...]:
+    """The keys with bounded claims that the path of a unit leads through, the nearest first."""
+    if not isinstance(unit, Via):
+        return ()
+    parent = find(unit.table)
+    most = parent.claims_of(unit.key)
+    own = () if most is None else (Claims(parent.name, unit.key, most),)
+    return (*own, *(parent.protection.claims if parent.protection else ()))

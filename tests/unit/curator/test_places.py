@@ -260,6 +260,7 @@ def test_a_table_moves_and_its_budget_carries_on(db: Database, source: tuple[str
 def test_a_path_leads_through_a_table_of_the_same_place(server: str, schema: str) -> None:
     load(server, schema, "labs", pa.table({"visit": [1, 1, 2, 9], "value": [1, 2, 3, 4]}))
     load(server, schema, "keyed", pa.table({"patient_id": [5, 6], "visit": [1, 2]}))
+    run(server, f"ALTER TABLE {schema}.keyed ADD PRIMARY KEY (visit)")
     most, place = dl.Most(rows=9, groups=1), as_reader(server)
     keyed = {"population": "patients", "unit": "patient_id", "most": most, "keys": ["visit"], "columns": {}}
     labs = {"population": "patients", "unit": "visit -> keyed.patient_id", "most": most,

@@ -135,7 +135,7 @@ def test_a_path_does_not_name_the_tables_that_it_leads_through(server: str, sche
     with opened(server, schema) as db:
         db.add_table(
             "secret_orders", (as_reader(server), f"{schema}.people"), population="people", unit="id", columns={},
-            most=dl.Most(rows=1, groups=1), keys=["cust"], rename={"cust": "n"},
+            most=dl.Most(rows=1, groups=1), keys={"cust": 2}, rename={"cust": "n"},
         )  # fmt: skip
         db.add_table(
             "items", (as_reader(server), f"{schema}.items"), population="people", columns={"n": dl.Int(0, 9)},

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from dalenius.engines.hashing import group_hash
 from dalenius.engines.reference.canonical import canonical, import_rows, owners, unit_code
+from dalenius.errors import DataMismatch
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitColumn, Via
 from dalenius.query.types import Bool, Category, Date, Domain, Int, Real, Text, Timestamp
@@ -69,23 +72,35 @@ def test_a_null_unit_is_dropped() -> None:
     assert [(row.unit, row.values) for row in import_rows(table, raw, {"t": table})] == [("a", {"x": 3})]
 
 
-def test_along_a_key_path_a_row_belongs_to_every_unit_that_it_matches() -> None:
+RAW = {
+    "orders": [{"id": 7, "who": "a"}, {"id": 7, "who": "b"}, {"id": 7, "who": "b"}, {"id": None, "who": "c"}],
+    "lines": [{"order": 7, "x": 1}, {"order": 8, "x": 2}, {"order": None, "x": 3}],
+}
+
+
+def test_along_a_key_path_a_row_belongs_to_one_of_the_units_that_state_its_key() -> None:
     orders, lines = _table("orders", UnitColumn("who")), _table("lines", Via("order", "orders", "id"))
-    raw = {
-        "orders": [{"id": 7, "who": "a"}, {"id": 7, "who": "b"}, {"id": 7, "who": "b"}, {"id": None, "who": "c"}],
-        "lines": [{"order": 7, "x": 1}, {"order": 8, "x": 2}, {"order": None, "x": 3}],
-    }
-    assert owners(lines, raw, {"orders": orders, "lines": lines}) == [["a", "b"], [], []]
+    tables = {"orders": replace(orders, keys=("id",), claims=(("id", 1),)), "lines": lines}
+    first = min("ab", key=lambda unit: group_hash(unit, (7,)))
+    assert owners(lines, RAW, tables) == [first, None, None]
+
+
+def test_a_unique_key_that_two_units_state_is_refused() -> None:
+    orders, lines = _table("orders", UnitColumn("who")), _table("lines", Via("order", "orders", "id"))
+    with pytest.raises(DataMismatch, match="some values of the key 'id', which is declared unique, are stated by more"):
+        owners(lines, RAW, {"orders": orders, "lines": lines})
+    alone = {**RAW, "orders": RAW["orders"][1:]}
+    assert owners(lines, alone, {"orders": orders, "lines": lines}) == ["b", None, None]
 
 
 def test_each_row_can_be_a_unit_and_leaves_the_ids_of_others_alone() -> None:
     table = _table("t", EachRow())
     rows = [{"x": 1}, {"x": 2}, {"x": 1}, {"x": None}]
-    ids = {unit for (unit,) in owners(table, {"t": rows}, {"t": table})}
+    ids = set(owners(table, {"t": rows}, {"t": table}))
     assert len(ids) == 4
     for gone in range(4):
         left = owners(table, {"t": rows[:gone] + rows[gone + 1 :]}, {"t": table})
-        assert len(ids - {unit for (unit,) in left}) == 1
+        assert len(ids - set(left)) == 1
 
 
 def _table(name: str, unit: Unit) -> Table:

@@ -44,6 +44,7 @@ VISITS = private(
         "rate": Real(-1, 1, step="0.01", nullable=True),
     },
     keys=("number",),
+    claims=(("number", 3),),
 )  # fmt: skip
 ROWS = {
     "id": [1, 1, 1, 1, 2, 2, 3, 4, 4, 4],
@@ -55,8 +56,9 @@ ROWS = {
     "number": [11, 12, 13, 14, 21, 22, 31, 41, 41, 43],
 }
 LINES = private(
-    "lines", {"number": Int(0, 99), "unit": Text(), "amount": Int(-3, 30)}, unit=Via("number", "visits", "number")
-)
+    "lines", {"number": Int(0, 99), "unit": Text(), "amount": Int(-3, 30)}, unit=Via("number", "visits", "number"),
+    above=[VISITS],
+)  # fmt: skip
 LINE_ROWS = {
     "number": [11, 41, 41, 77, 22, 11],
     "unit": ["kg", "g", "kg", "kg", "g", "g"],

@@ -23,17 +23,18 @@ from dalenius.audit.replay.bounding import (
 )
 from dalenius.audit.replay.joins import MOST_JOINS, count_joins, is_any, leaves_out
 from dalenius.audit.replay.loading import Databases, Loader
-from dalenius.audit.replay.neighbours import HEAVY, Step
+from dalenius.audit.replay.neighbours import HEAVY, Step, shared_key_steps
 from dalenius.audit.replay.schemas import HEAVY as MADE_UP
 from dalenius.audit.replay.schemas import Databases as MadeUp
 from dalenius.audit.replay.schemas import Schema, questions, steps
-from dalenius.audit.replay.statistics import QUESTIONS, each_statistic, far, reached
+from dalenius.audit.replay.statistics import QUESTIONS, SHARED, along_shared_keys, each_statistic, far, reached
 from dalenius.engines.conformance.draws import Draws
 from dalenius.engines.conformance.plans import Generated, generated
 
 PLANS = 500
 MOST = 20
 _ONE_OF = 40
+_AGAIN = "dalenius check bounding --plans 1"
 _NORMS = ("l0", "l1", "l2_squared", "linf", "monotone", "domain")
 
 
@@ -41,10 +42,12 @@ def check(asked: Asked) -> Outcome:
     """The plans of a generator, or questions about the catalog of a folder, on neighbours that hurt."""
     if asked.folder is not None:
         return _on_folder(asked, Schema.of(asked.folder))
-    tally = Tally.of(chain(_of_statistics(), shared(tried, asked, PLANS)), MOST)
+    tally = Tally.of(chain(_of_statistics(), _of_shared_keys(), shared(tried, asked, PLANS)), MOST)
     figures = [
         _none("statistics of every kind, in no groups, public and found ones", tally, "statistics"),
         _all("of these are moved at least half as far as declared", tally["statistics"], tally["far"]),
+        _none("statistics along keys that several people state, as of a victim and by a hub", tally, "shared keys"),
+        _all("of these are moved further than one unit alone may", tally["shared keys"], tally["several"]),
         *(_none(f"of these over {_joins(size)}", tally, _joins(size)) for size in range(1, MOST_JOINS + 1)),
         _enough("of these leave out a bounding step above joins", tally["plans"], tally["left out"]),
         _none("of these with a unit replaced from end to end", tally, "end to end"),
@@ -106,11 +109,25 @@ def _of_statistics() -> Iterator[Part]:
             found, shares = list(broken_among(plan, chosen, results)), reached(plan, chosen, results)
             counts = Counter(each.norm for each in found) | Counter(_counted("statistics", len(shares), len(found)))
             counts["far"] = sum(share >= Fraction(1, 2) for share in shares)
-            again = "dalenius check bounding --plans 1"
-            yield Part(dict(counts), tuple(f"{QUESTIONS[plan.seed][:60]}: {each}; {again}" for each in found[:3]))
+            yield Part(dict(counts), tuple(f"{QUESTIONS[plan.seed][:60]}: {each}; {_AGAIN}" for each in found[:3]))
     finally:
         load.close()
         kinds.close()
+
+
+def _of_shared_keys() -> Iterator[Part]:
+    """Questions along keys that several people may state, which every run contains too."""
+    load = Databases()
+    try:
+        for plan in along_shared_keys():
+            chosen, steps = shared_key_steps(plan.world), plan.question.relation.steps
+            results = exact_results(plan, chosen, load.of(plan))
+            found, shares = list(broken_among(plan, chosen, results)), reached(plan, chosen, results)
+            counts = Counter(each.norm for each in found) | Counter(_counted("shared keys", len(shares), len(found)))
+            counts["several"] = sum(share * steps > 1 for share in shares)
+            yield Part(dict(counts), tuple(f"{SHARED[plan.seed][-40:]}: {each}; {_AGAIN}" for each in found[:3]))
+    finally:
+        load.close()
 
 
 def _of_closer(plan: Generated, load: Loader) -> Part:

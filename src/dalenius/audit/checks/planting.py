@@ -26,10 +26,10 @@ from dalenius.audit.replay.blocks import Divisions, charged, divided, division, 
 from dalenius.audit.replay.bounding import Kinds, broken, hurtful, narrowed
 from dalenius.audit.replay.joins import leaves_out
 from dalenius.audit.replay.loading import Databases, duckdb_with
-from dalenius.audit.replay.neighbours import Step
+from dalenius.audit.replay.neighbours import Step, shared_key_steps
 from dalenius.audit.replay.queries import replayed, runs_on, some_price
 from dalenius.audit.replay.replaying import Finding
-from dalenius.audit.replay.statistics import each_statistic, far
+from dalenius.audit.replay.statistics import along_shared_keys, each_statistic, far
 from dalenius.audit.reporting import audit
 from dalenius.audit.shapes import Shape
 from dalenius.audit.training.canaries import GRADIENT_CLAIMS
@@ -125,6 +125,8 @@ def _with_steps(bug: Planted) -> Iterator[tuple[Generated, Sequence[Step]]]:
     """The plans that a bug is looked for in, each with neighbours that hurt."""
     if bug.part == "statistics":
         return ((plan, far(plan)) for plan in each_statistic())
+    if bug.part == "shared keys":
+        return ((plan, shared_key_steps(plan.world)) for plan in along_shared_keys())
     return ((plan, hurtful(plan)) for plan in (_joined(bug) if bug.part == "joins" else _plans(bug)))
 
 

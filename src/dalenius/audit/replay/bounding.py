@@ -10,7 +10,16 @@ from typing import Any
 from dalenius.audit.replay.distances import Excess, beyond
 from dalenius.audit.replay.joins import leaves_out
 from dalenius.audit.replay.loading import Loader, duckdb_of, duckdb_with, results
-from dalenius.audit.replay.neighbours import Step, database, extreme, newcomer, steps_for, weight, with_unit
+from dalenius.audit.replay.neighbours import (
+    Step,
+    database,
+    extreme,
+    newcomer,
+    shared_key_steps,
+    steps_for,
+    weight,
+    with_unit,
+)
 from dalenius.engines.conformance.comparing import Key, Totals
 from dalenius.engines.conformance.draws import Draws
 from dalenius.engines.conformance.plans import WORLDS, Generated, plans
@@ -72,7 +81,7 @@ def hurtful(plan: Generated) -> list[Step]:
     heavy = [step for step in steps if size[step.name] == max(size.values())]
     chosen = [draws.choice(heavy), *([draws.choice(steps)] if draws.chance(8) else [])]
     alike = all_alike(plan)
-    return [*(alike if alike and draws.chance(75) else chosen), *from_end_to_end(plan)]
+    return [*(alike if alike and draws.chance(75) else chosen), *from_end_to_end(plan), *by_shared_keys(plan)]
 
 
 def broken(plan: Generated, steps: Sequence[Step], load: Loader = duckdb_with) -> Iterator[Broken]:
@@ -181,6 +190,14 @@ def from_end_to_end(plan: Generated) -> list[Step]:
     if not isinstance(plan.program.neighbours, Replace) or not _sums(plan):
         return []
     return _light(plan, [_step(plan, each, *_ENDS) for each in plan.question.relation.populations])
+
+
+def by_shared_keys(plan: Generated) -> list[Step]:
+    """Where several people may state the keys of a path that is read: one whose keys all others state, or one that
+    states those of all others."""
+    if plan.question.relation.steps == 1:
+        return []
+    return [Draws(f"keys {plan.seed}").choice(shared_key_steps(plan.world))]
 
 
 def _sums(plan: Generated) -> bool:

@@ -1,7 +1,9 @@
 """Databases of a world that differ in one unit, which hurts as much as it can.
 
 `steps` gives pairs of databases: a unit with 10,000 rows comes, or one that is alone in all its groups, an ordinary one
-goes, one is replaced by another, or comes where there was nobody. Everything follows from the world's seed.
+goes, one is replaced by another, or comes where there was nobody. Where people may share keys, a victim comes, whose
+keys many others state, with the rows behind them; and a hub that states the keys of 300 others, whose rows stay.
+Everything follows from the world's seed.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import cycle
 from typing import Any
 
 from dalenius.engines.conformance.draws import Draws
@@ -23,6 +26,7 @@ from dalenius.engines.conformance.worlds import (
     order_number,
     person,
     small_database,
+    unique_number,
 )
 from dalenius.engines.reference.canonical import unit_code
 from dalenius.privacy.neighbours import Replace
@@ -141,15 +145,20 @@ def _placed(world: World, table: Table, template: RawRow, unit: Any, place: int)
         row["icd"] = f"key {place}"
     if has_unit_column(table):
         row["person"] = unit
-    if table.name == "orders":  # the first ones share their key with others, and so match their lines too
-        row["number"] = order_number(world, place) if place < 8 else _own_number(world, place)
+    if table.name == "orders":  # the first ones share their key with others, where they may
+        shared = place < 8 and world.shares_keys
+        row["number"] = order_number(world, place) if shared else _own_number(world, unit, place)
     if table.name == "lines":
-        row["number"] = _own_number(world, 8 + place % 40)
+        row["number"] = _own_number(world, unit, 8 + place % 40)
     return row
 
 
-def _own_number(world: World, place: int) -> Any:
-    return f"own {place}" if world.texts_as_ids else 1000 + place
+def _own_number(world: World, unit: Any, place: int) -> Any:
+    """A key of a unit: all newcomers have the same ones, of which no database has two; of others each has its own."""
+    known = unit is None or unit in (newcomer(world), newcomer(world, 1))
+    if world.texts_as_ids:
+        return f"own {place}" if known else f"own {unit} {place}"
+    return 1000 + place + (0 if known else 100_000 * (1 + unit % 1000))
 
 
 def _database(world: World, name: str) -> Database:
@@ -172,6 +181,8 @@ def _database(world: World, name: str) -> Database:
         }
     if name.startswith("alone"):
         return _alone(world, name.removeprefix("alone "))
+    if name in ("crowd", "victim", "hub"):
+        return {"crowd": _crowd, "victim": _victim, "hub": _hub}[name](world)
     load, other = name.removesuffix(" other"), name.endswith(" other")
     rows = _LOADS[load]
     way = ("upper", "lower", "null")[(world.seed // 2 + len(load)) % 3] if other else "mixed"
@@ -198,7 +209,10 @@ def _single(world: World) -> Database:
 
 
 def _owner(world: World, table: Table, place: int) -> RawRow:
-    return {"person": person(world, place)} if has_unit_column(table) else {}
+    if not has_unit_column(table):
+        return {}
+    number = {} if world.shares_keys or table.name != "orders" else {"number": unique_number(world, place)}
+    return {"person": person(world, place), **number}
 
 
 def _own_texts(table: Table, row: RawRow, name: str) -> RawRow:
@@ -228,6 +242,61 @@ def _alone(world: World, name: str) -> Database:
     return {**alone, "lines": [row for row in grown["lines"] if unit_code(row["number"]) in mine]}
 
 
+# ---- shared keys
+
+
+def _crowd(world: World) -> Database:
+    """People with one order and two lines each, and as many accounts that state a key of the victim. No line is behind
+    that."""
+    draws, base = Draws(f"crowd {world.seed}"), _base(world)
+    orders, lines = (_lent_rows(world, name, draws) for name in ("orders", "lines"))
+    victims = _victims(world)
+    mine = [(_member(world, place), _key(world, place)) for place in range(CROWD)]
+    theirs = [(_member(world, CROWD + place), victims[place % len(victims)]) for place in range(CROWD)]
+    ordered = [{**next(orders), "person": unit, "number": key} for unit, key in mine + theirs]
+    behind = [{**next(lines), "number": _key(world, place % CROWD)} for place in range(2 * CROWD)]
+    return {**base, "orders": base["orders"] + ordered, "lines": base["lines"] + behind}
+
+
+def _victim(world: World) -> Database:
+    """The crowd, and one whose keys the accounts state, with the lines that are behind them."""
+    draws, crowd = Draws(f"victim {world.seed}"), database(world, "crowd")
+    orders, lines = (_lent_rows(world, name, draws) for name in ("orders", "lines"))
+    ordered = [{**next(orders), "person": newcomer(world), "number": key} for key in _victims(world)]
+    keys = [key for key in _victims(world) for _ in range(_BEHIND)]
+    own = [_own_texts(world.tables["lines"], next(lines), f"victim {place}") for place in range(len(keys))]
+    behind = [{**row, "number": key} for row, key in zip(own, keys, strict=True)]
+    return {**crowd, "orders": crowd["orders"] + ordered, "lines": crowd["lines"] + behind}
+
+
+def _hub(world: World) -> Database:
+    """The crowd, and one who states the keys of all of them."""
+    draws, crowd = Draws(f"hub {world.seed}"), database(world, "crowd")
+    orders = _lent_rows(world, "orders", draws)
+    ordered = [{**next(orders), "person": newcomer(world, 1), "number": _key(world, place)} for place in range(CROWD)]
+    return {**crowd, "orders": crowd["orders"] + ordered}
+
+
+def _lent_rows(world: World, name: str, draws: Draws) -> Iterator[RawRow]:
+    """Rows that move sums far, over and over."""
+    table = world.tables[name]
+    return cycle([_hurtful(table, "upper", draws) for _ in range(20)])
+
+
+def _victims(world: World) -> list[Any]:
+    """The victim's keys: as many as count of a unit."""
+    most = world.tables["orders"].claims_of("number") or 1
+    return [_key(world, CROWD + place) for place in range(most)]
+
+
+def _member(world: World, place: int) -> Any:
+    return f"member {place}" if world.texts_as_ids else 5000 + place
+
+
+def _key(world: World, place: int) -> Any:
+    return f"key {place}" if world.texts_as_ids else 500_000 + place
+
+
 def _population(world: World, load: str) -> str:
     protection = world.tables[next(iter(_LOADS[load]))].protection
     assert protection is not None
@@ -235,6 +304,8 @@ def _population(world: World, load: str) -> str:
 
 
 _SINGLES, _SPREAD = 12, 300
+CROWD, _BEHIND = 300, 20
+"""How many others state a key of the victim or have a key that the hub states, and how many lines are behind each."""
 _LOADS: dict[str, dict[str, int]] = {
     "visits": {"visits": HEAVY, "orders": 48, "lines": 60},
     "orders": {"visits": 30, "orders": HEAVY, "lines": 40},
@@ -260,6 +331,22 @@ def _steps(world: World) -> Iterator[Step]:
             yield Step(f"add, {after}", population, "base", after, rows)
             yield from _removals(load)
         yield from _odd(world, load, isinstance(relation, Replace))
+    if world.shares_keys:
+        yield from shared_key_steps(world)
+
+
+def shared_key_steps(world: World) -> list[Step]:
+    """A victim whose keys everybody states comes with the lines behind them, and a hub that states everybody's keys;
+    or the one is replaced by the other."""
+    guard = world.tables["lines"].protection
+    assert guard is not None
+    rows, most = {"orders": CROWD, "lines": CROWD}, guard.claims[0].most
+    if isinstance(guard.neighbours, Replace):
+        return [Step("replace, victim by hub", "people", "victim", "hub", rows)]
+    return [
+        Step("add, victim", "people", "crowd", "victim", {"orders": most, "lines": most * _BEHIND}),
+        Step("add, hub", "people", "crowd", "hub", rows),
+    ]
 
 
 def _odd(world: World, load: str, replaced: bool) -> Iterator[Step]:

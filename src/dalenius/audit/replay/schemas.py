@@ -19,6 +19,7 @@ from dalenius.audit.replay.neighbours import Step, extreme
 from dalenius.curator.asking.made_up import made_up
 from dalenius.curator.catalog import Catalog
 from dalenius.curator.folder.folder import Folder
+from dalenius.engines.claims import unique_keys
 from dalenius.engines.conformance.draws import Draws
 from dalenius.engines.conformance.forms import rarer
 from dalenius.engines.conformance.plans import Generated, Questions, random_most
@@ -31,7 +32,7 @@ from dalenius.query.binding.binder import bind
 from dalenius.query.pricing.measurements import lower
 from dalenius.query.syntax.syntax import Name, Source, TableName
 from dalenius.query.tables import EachRow, Protection, Table, UnitColumn, Via
-from dalenius.query.types import Domain
+from dalenius.query.types import Choice, Domain, Text
 
 Filled: TypeAlias = dict[str, pa.Table]
 """The made-up rows of each table."""
@@ -189,6 +190,7 @@ def _row(table: Table, added: Filled, way: str, draws: Draws, newcomer: int, pla
     domains: Mapping[str, Domain] = dict(table.columns)
     row: dict[str, Any] = {name: extreme(domain, draws, way) for name, domain in domains.items()}
     row |= {key: newcomer + place for key in table.keys if key not in domains}
+    row |= {key: _own_key(domains[key], newcomer, place) for key in unique_keys(table) if key in domains}
     unit = protection(table).unit
     if isinstance(unit, UnitColumn):
         row[unit.column] = newcomer
@@ -196,6 +198,13 @@ def _row(table: Table, added: Filled, way: str, draws: Draws, newcomer: int, pla
         keys = added[unit.table].column(unit.key)
         row[unit.column] = keys[draws.below(len(keys))].as_py()
     return row
+
+
+def _own_key(domain: Domain, newcomer: int, place: int) -> Any:
+    """A key that nobody else has, as far as its type has so many."""
+    if isinstance(domain, Choice):
+        return domain.values[-1]
+    return f"{newcomer} {place}" if isinstance(domain, Text) else newcomer + place
 
 
 def _fitting(value: Any, kind: pa.DataType) -> Any:

@@ -1,5 +1,6 @@
 """Questions that no run of `check bounding` leaves to chance: every statistic, alone, in public groups and in found
-ones, and a unit that moves each of them as far as is declared."""
+ones, and a unit that moves each of them as far as is declared; and those along keys that several people may state, with
+a victim whose keys all others state and a hub that states the keys of all others."""
 
 from __future__ import annotations
 
@@ -34,6 +35,30 @@ _ASKED = (
     "SELECT icd, COUNT(*) AS n FROM visits GROUP BY icd ORDER BY n DESC LIMIT 2",
 )
 QUESTIONS = tuple(text.replace("{}", _ALL) for text in _ASKED)
+
+_SHARING = 1
+"""A world in which several people may state a key."""
+_FEW = Most(rows=2, groups=3)
+"""So few that what a unit gains does not make up for what several others lose."""
+_ADDITIVE = (
+    "COUNT(*)", "COUNT(amount)", "COUNT(DISTINCT person)", "COUNT(DISTINCT item)", "SUM(amount)", "AVG(amount)",
+    "VARIANCE(amount)", "HISTOGRAM(city)",
+)  # fmt: skip
+_OF_LINES = ", ".join(f"{term} AS s{place}" for place, term in enumerate(_ADDITIVE))
+_ALONG = (
+    "SELECT {} FROM lines",
+    "SELECT city, {} FROM lines GROUP BY city",
+    "SELECT {} FROM (SELECT o.person, l.amount, l.item, l.city FROM lines l JOIN orders o ON l.number = o.number) t",
+)
+SHARED = tuple(text.replace("{}", _OF_LINES) for text in _ALONG)
+
+
+def along_shared_keys() -> Iterator[Generated]:
+    """The plans of questions along shared keys, numbered from 0 on."""
+    here = world(_SHARING)
+    for place, text in enumerate(SHARED):
+        question = bind(read(text), here.tables, most=_FEW)
+        yield Generated(place, here, read(text), question, lower(question))
 
 
 def each_statistic() -> Iterator[Generated]:

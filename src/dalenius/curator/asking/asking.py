@@ -21,7 +21,7 @@ from dalenius.curator.blocks import told
 from dalenius.curator.cards.making import card
 from dalenius.curator.catalog import Population
 from dalenius.curator.curator import Asker, balance
-from dalenius.curator.door import Keeping, Payable
+from dalenius.curator.door import Keeping, Payable, require_covered
 from dalenius.curator.ledger.accounts import Receipt
 from dalenius.curator.names import percent
 from dalenius.curator.replays import replays, require_due
@@ -127,6 +127,7 @@ class Asked:
 
     def cost_of(self, price: Payable, *, epsilon: Number | None = None) -> Cost:
         """What something made of this question's rows would cost; `epsilon` is what was offered, if it was."""
+        require_covered(price)
         people, given = self._people(), None if epsilon is None else positive(epsilon=epsilon)
         shares = {name: people[name].rectangle.share(amount) for name, amount in price.charge.items()}
         epsilons = {name: given or epsilon_of(people[name].rectangle, part) for name, part in shares.items()}

@@ -11,8 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dalenius.curator.catalog import Catalog
+from dalenius.engines.claims import unique_keys
 from dalenius.query.tables import Table, UnitColumn, Via
-from dalenius.query.types import Bool, Choice, Domain, Number, Ranged
+from dalenius.query.types import Bool, Choice, Domain, Number, Ranged, Text
 
 ROWS, PUBLIC_ROWS, ROWS_PER_UNIT, WORDS = 2_000, 200, 4, 12
 _NULL_EVERY = 20
@@ -35,13 +36,26 @@ def _make(table: Table, catalog: Catalog, made: dict[str, pa.Table]) -> None:
     unit = table.protection.unit if table.protection else None
     for key in table.keys:
         columns.setdefault(key, pa.array(_below(table.name, key, rows, rows)))
+    unique = {key: _unique(dict(table.columns).get(key), rows) for key in unique_keys(table)}
+    columns |= unique
+    alone = any(len(values.unique()) < rows for values in unique.values())  # then all rows are one unit's
     if isinstance(unit, UnitColumn):
-        columns[unit.column] = pa.array(_below(table.name, unit.column, rows, rows // ROWS_PER_UNIT))
+        columns[unit.column] = pa.array(_below(table.name, unit.column, rows, 1 if alone else rows // ROWS_PER_UNIT))
     if isinstance(unit, Via):
         _make(catalog.table(unit.table), catalog, made)
         keys = made[unit.table].column(unit.key)
-        columns[unit.column] = keys.take(pa.array(_below(table.name, unit.column, rows, len(keys))))
+        columns[unit.column] = keys.take(pa.array(_below(table.name, unit.column, rows, 1 if alone else len(keys))))
     made[table.name] = pa.table(columns)
+
+
+def _unique(domain: Domain | None, rows: int) -> pa.Array:
+    """A key that no two rows have, if its type allows that: keys are not clamped."""
+    if isinstance(domain, Choice):
+        return pa.array([domain.values[0]] * rows)
+    if isinstance(domain, Text):
+        return pa.array([f"made up {place}" for place in range(rows)])
+    start = max(-_WIDEST, min(domain.lower, _WIDEST)) if isinstance(domain, Ranged) else 0
+    return pa.array(range(start, start + rows), pa.int64())
 
 
 def _column(table: str, name: str, domain: Domain, rows: int) -> pa.Array:

@@ -59,7 +59,8 @@ def card(priced: Payable, asked: str, people: Mapping[str, Population], payer: P
         software=f"Dalenius {dalenius.__version__}",
         trust=TRUST_MODEL,
         loss=str(priced.loss),
-        contribution=f"at most {_contribution(question.most)}; more is scaled down or left out by a fixed public rule",
+        contribution=f"at most {_contribution(question.most)}; more is scaled down or left out by a fixed public rule"
+        f"{_shared(question)}",
         sources=tuple(_source(table) for table in question.relation.tables),
         people=tuple(_people(people[name], priced, payer) for name in names),
         steps=tuple(_steps(priced)),
@@ -152,6 +153,12 @@ def _told(amount: Amount) -> str:
 def _contribution(most: Most) -> str:
     rows = "1 row" if most.rows == 1 else f"{most.rows} rows"
     return f"{rows} in 1 group" if most.groups == 1 else f"{rows} in each of {most.groups} groups"
+
+
+def _shared(question: Question) -> str:
+    """How many others one unit changes, where several may state the keys by which rows find their units."""
+    others = question.relation.steps // 2
+    return f"; one unit changes what up to {others:,} others have, which the noise covers" if others else ""
 
 
 def _exact(value: Fraction) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from dalenius.accounting.budget import Budget
 from dalenius.curator import blocks
 from dalenius.curator.catalog import DEFAULT_RATE, LEAST_SHARE, Catalog, Draft, Grant, Partition, Population, Study
-from dalenius.curator.declaring import relation_name
+from dalenius.curator.declaring import Keys, relation_name, written_keys
 from dalenius.curator.folder.declarations import (
     UNKNOWN,
     Plain,
@@ -162,7 +162,7 @@ def _with_table(found: Catalog, name: str, facts: Plain) -> Catalog:
         most=_most(facts.get("most")),
         public=of(bool, public=facts.get("public", False)),
         size=facts.get("size"),
-        keys=texts(keys=facts.get("keys", [])),
+        keys=_keys(facts.get("keys", [])),
         rename=of(dict, rename=facts.get("rename", {})),
         nulls=texts(nulls=facts.get("nulls", [])),
         place=_place(facts.get("source")),
@@ -195,6 +195,11 @@ def _unit(written: object) -> str | Unit | None:
     with at("unit"):
         require_names(written, names, names)
         return Via(*(of(str, **{name: written[name]}) for name in names))
+
+
+def _keys(written: object) -> Keys:
+    """A list of unique keys, or a table that says of each how many of a unit count."""
+    return written if isinstance(written, Mapping) else texts(keys=written)
 
 
 def _most(written: object) -> Most | None:
@@ -289,7 +294,7 @@ def _table_facts(declared: Catalog, table: Table) -> Plain:
         unit=guard and _unit_facts(declared, guard.unit),
         most=guard and guard.most and {"rows": guard.most.rows, "groups": guard.most.groups},
         size=table.size,
-        keys=list(table.keys) or None,
+        keys=written_keys(table) or None,
         rename=dict(reading.rename) or None,
         nulls=list(reading.nulls) or None,
         columns={name: column_facts(domain) for name, domain in table.columns},

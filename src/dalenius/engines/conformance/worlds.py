@@ -1,7 +1,8 @@
 """Random catalogs and small databases with nasty values.
 
 A world is a catalog: tables with every type of column, a unit along a key path, a public table, three populations, one
-of them with a unit for each row. Everything follows from a seed.
+of them with a unit for each row. In worlds with an even seed the keys of the path are unique; in the others several
+people may state one, and a few of each count. Everything follows from a seed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from dalenius.engines.conformance.draws import Draws
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
-from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitColumn, Via
+from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitColumn, Via, path_claims
 from dalenius.query.types import (
     EPOCH,
     Bool,
@@ -46,6 +47,8 @@ TEXTS = (
 PEOPLE = ("1", "01", "1.0", " 1", "one", "One", "é", "e\u0301", "null", "🙂", "2", "3", "4", "5", "6")
 TWIN = 3
 """A person whose id no member of the staff has."""
+LINE = Via("number", "orders", "number")
+"""Whose line it is."""
 ORDER = ("places", "visits", "orders", "lines", "staff", "events")
 """The tables, each after those that it needs."""
 PLACES = 9
@@ -59,6 +62,11 @@ class World:
     seed: int
     tables: dict[str, Table]
     texts_as_ids: bool
+
+    @property
+    def shares_keys(self) -> bool:
+        """Whether several people may state a key of the path."""
+        return bool(self.tables["orders"].claims)
 
     def arrow(self, rows: Database, table: str) -> pa.Table:
         """The raw rows of a table, as an owner's file would hold them."""
@@ -101,7 +109,7 @@ def world(seed: int) -> World:
             "number": number, "price": Real(-5, 500, step="0.25", nullable=next(take)), "city": city, "day": day,
             "note": Text(), "paid": Bool(nullable=next(take)), "n": Int(0, 9, nullable=next(take)),
         }, draws),
-        _table("lines", "people", Via("number", "orders", "number"), people, {
+        _table("lines", "people", LINE, people, {
             "number": number, "item": Text(nullable=next(take)), "amount": Int(-3, 30, nullable=next(take)),
             "gift": Bool(nullable=next(take)), "city": city,
         }, draws),
@@ -117,7 +125,19 @@ def world(seed: int) -> World:
             ("size", Int(0, 10**6, nullable=next(take))), ("age", shared["age"]), ("icd", Text()),
         ), size=PLACES, rows=PLACES),
     ]  # fmt: skip
-    return World(seed, {table.name: table for table in tables}, texts)
+    return World(seed, _with_claims({table.name: table for table in tables}, seed), texts)
+
+
+def _with_claims(tables: dict[str, Table], seed: int) -> dict[str, Table]:
+    """The tables of a world, where several people may state a key if its seed is odd."""
+    if seed % 2 == 0:
+        return tables
+    most = Draws(f"claims {seed}").choice([2, 3, 5])
+    found = {**tables, "orders": replace(tables["orders"], claims=((LINE.key, most),))}
+    guard = tables["lines"].protection
+    assert guard is not None
+    lines = replace(tables["lines"], protection=replace(guard, claims=path_claims(LINE, found.__getitem__)))
+    return {**found, "lines": lines}
 
 
 def _table(
@@ -231,7 +251,16 @@ def _row(world: World, table: Table, draws: Draws) -> RawRow:
         index = draws.below(9)
         index += table.name == "staff" and index == TWIN
         row["person"] = person(world, index) if draws.chance(92) else None
+        if table.name == "orders" and not world.shares_keys:
+            row["number"] = unique_number(world, index) if row["number"] is not None else None
     return row
+
+
+def unique_number(world: World, index: int) -> Any:
+    """The only key of a person, which nobody else has; of the first ones none."""
+    if world.texts_as_ids and index == PEOPLE.index("e\u0301"):  # the same person as the one before
+        index -= 1
+    return order_number(world, index - 2) if index >= 2 else None
 
 
 def has_unit_column(table: Table) -> bool:

@@ -151,11 +151,14 @@ class DuckDBEngine:
     def remarks(self, table: str) -> list[str]:
         """What the owner should know of the last import of a table; it says what was found in rows."""
         units, rows = self._looked(lambda file: blocks.left_out(file, table), table)
+        known = self._tables.get(table)
+        keys = self._looked(lambda file: snapshots.shared_keys(file, known), table) if known and known.claims else []
         if not units:
-            return []
+            return keys
         return [
             f"{units:,} units had values of two blocks, now or compared with an earlier version; {rows:,} of their "
-            "rows were left out. A unit stays in its block for ever; leave the value empty where it is not known"
+            "rows were left out. A unit stays in its block for ever; leave the value empty where it is not known",
+            *keys,
         ]
 
     def _looked(self, look: Callable[[duckdb.DuckDBPyConnection], Found], table: str) -> Found:

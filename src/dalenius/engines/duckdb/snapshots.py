@@ -7,6 +7,9 @@ How ids are told apart never depends on rows. The first table of a population de
 numbers stay numbers, texts (and all values of a CSV file) are texts. Later tables are brought to that kind: numbers
 become decimal texts; texts become numbers if every one is written plainly, else the import is refused. Keys of paths
 are brought to the kind of the parent's key, and one that does not fit matches nothing.
+
+Each key belongs to one unit. An import refuses a table in which units state the same value of a key that is declared
+unique, and says how many; where the claims of units are bounded instead, `engines.claims` says whose it is.
 """
 
 from __future__ import annotations
@@ -18,12 +21,15 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import duckdb
 import pyarrow as pa
 
+from dalenius.engines import claims
+from dalenius.engines.claims import refuse_shared, refuse_wandering, require_known_claims, unique_keys
 from dalenius.engines.duckdb import blocks
 from dalenius.engines.duckdb.codes import FLOATS, INTEGERS, Chain, Source, chain, text_id, unreadable
 from dalenius.engines.duckdb.dialect import DUCKDB
 from dalenius.engines.duckdb.names import OWNER, ROWS, TEXTS, quote, rows_table, stored, stored_key, texts_table
 from dalenius.engines.duckdb.sources import SOURCE, named, opened
 from dalenius.engines.engine import Reading
+from dalenius.engines.sql.claims import owned_keys, shared, shared_and_cut
 from dalenius.engines.sql.hashes import folded, mixed
 from dalenius.errors import DataMismatch
 from dalenius.query.tables import EachRow, Table, UnitColumn, Via
@@ -34,6 +40,7 @@ Kind: TypeAlias = Literal["integer", "text", "row"]
 _WRITTEN_INTEGER = "0|-?[1-9][0-9]{0,18}"
 _UNREADABLE = "Clean the source, or name the words that stand for no value, as in nulls=['NA', '?']."
 _COPY = "content || '#' || copy"
+_WIDE = {"unit_size": DUCKDB.wide, "key_size": DUCKDB.wide}
 
 
 def prepare(connection: Connection) -> None:
@@ -84,6 +91,15 @@ def _drop(connection: Connection, name: str, version: int) -> None:
     for schema, each in [(ROWS, f"{name}@{version}"), *((TEXTS, each) for (each,) in texts)]:
         connection.execute(f"DROP TABLE {schema}.{quote(each)}")
     connection.execute("DELETE FROM keys WHERE starts_with(key, ?)", [f"{ROWS}.{quote(f'{name}@{version}')}."])
+
+
+def shared_keys(connection: Connection, table: Table) -> list[str]:
+    """What the owner should know of the keys of a table whose claims are bounded."""
+    found = []
+    for key, most in table.claims:
+        row = connection.execute(shared_and_cut(DUCKDB, _stated(table, key), most)).fetchone()
+        found += claims.remarks(key, most, *(int(count or 0) for count in row or (0, 0)))
+    return found
 
 
 def counted(connection: Connection, table: Table) -> Table:
@@ -137,6 +153,7 @@ class Import:
         self._write_texts()
         self._write_rows()
         self._require_no_nulls()
+        self._require_unique_keys()
         blocks.keep(self.connection, self.table)
         self.connection.execute("DROP TABLE staged")
 
@@ -196,6 +213,7 @@ class Import:
         kind = self._recorded("keys", _key_place(parent, via.key))
         if kind is None:
             self._refuse(f"{via.table!r} was imported without the key {via.key!r}", "List it there in keys=[...].")
+        require_known_claims(self.table, self.tables)
         return _id_chain(kind, self._kind(via.column))
 
     def _kind(self, column: str) -> Kind:
@@ -287,8 +305,12 @@ class Import:
         )
 
     def _pairs(self, via: Via) -> str:
-        """The units that own each key of the parent table; keys are stored as they are, never clamped."""
-        return f"SELECT DISTINCT {stored_key(via.key)} AS via, {OWNER} FROM {rows_table(self.tables[via.table])}"
+        """The unit that owns each key of the parent table; keys are stored as they are, never clamped."""
+        parent = self.tables[via.table]
+        most = parent.claims_of(via.key)
+        if most is None:  # the parent's own import made sure that each has one
+            return f"SELECT DISTINCT {stored_key(via.key)} AS via, {OWNER} FROM {rows_table(parent)}"
+        return f"SELECT claim AS via, {OWNER} FROM ({owned_keys(DUCKDB, _stated(parent, via.key), **_WIDE, most=most)})"
 
     # ---- what is refused
 
@@ -307,6 +329,26 @@ class Import:
                 problem = f"column {name!r} has no value{listed} in some rows, but is declared not nullable"
                 instead = f"Declare it nullable=True{', or list all its values' if listed else ''}."
                 self._require(f"{stored(name)} IS NULL", rows_table(self.table), problem, instead)
+
+    def _require_unique_keys(self) -> None:
+        """Refuse keys that are declared unique and stated by several units. Behind a path with bounded claims it may
+        change which unit owns a row, so there a key must always come with one key of that path."""
+        guard = self.table.protection
+        if guard is None or isinstance(guard.unit, EachRow):
+            return
+        source, by = ("staged", "via") if guard.claims else (rows_table(self.table), OWNER)
+        for key in unique_keys(self.table):
+            keys, units = self._shared(f"SELECT DISTINCT {stored_key(key)} AS claim, {by} AS {OWNER} FROM {source}")
+            if keys and guard.claims:
+                assert isinstance(guard.unit, Via)
+                refuse_wandering(self.table.name, key, guard.unit.column, keys)
+            if keys:
+                refuse_shared(self.table.name, key, keys, units)
+
+    def _shared(self, pairs: str) -> tuple[int, int]:
+        stated = f"SELECT * FROM ({pairs}) WHERE claim IS NOT NULL AND {OWNER} IS NOT NULL"
+        row = self.connection.execute(shared(DUCKDB, stated)).fetchone()
+        return (row[0], row[1]) if row else (0, 0)
 
     def _require(self, condition: str, source: str, problem: str, instead: str = "Clean the source first.") -> None:
         found = self._number_of(condition, source)
@@ -351,6 +393,12 @@ def _plain(column: str) -> str:
     """Whether a text is a whole number as everybody writes it: no sign of plus, no zeros before it, no spaces."""
     written = f"regexp_full_match({column}::VARCHAR, '{_WRITTEN_INTEGER}')"
     return f"({written} AND {_number(column)} IS NOT NULL)"
+
+
+def _stated(table: Table, key: str) -> str:
+    """The different pairs of a unit and a key that it states."""
+    pairs = f"SELECT DISTINCT {stored_key(key)}::{DUCKDB.wide} AS claim, {OWNER} FROM {rows_table(table)}"
+    return f"SELECT * FROM ({pairs}) WHERE claim IS NOT NULL AND {OWNER} IS NOT NULL"
 
 
 def _key_place(table: Table, key: str) -> str:

@@ -55,6 +55,11 @@ def text_id(column: str) -> str:
     return f"CASE WHEN length({_plain(column)}) <= {LONGEST_READ} THEN {text(column)} END"
 
 
+def is_normal(column: str) -> str:
+    """Whether a text is its own NFC."""
+    return f"{_plain(column)} = {text_id(column)}"
+
+
 def _plain(column: str) -> str:
     return f'(CAST({column} AS TEXT) COLLATE "C")'
 

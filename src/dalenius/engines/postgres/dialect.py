@@ -159,6 +159,9 @@ class PostgresDialect(LiveDialect):
     def text_id(self, column: SourceColumn) -> str:
         return codes.text_id(column.name)
 
+    def is_normal(self, column: SourceColumn) -> str:
+        return codes.is_normal(column.name)
+
 
 def _is_kept(name: str) -> bool:
     """Whether PostgreSQL keeps a quoted name as it is, and no other name is replaced by it."""

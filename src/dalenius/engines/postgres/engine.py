@@ -34,6 +34,11 @@ class PostgresEngine(LiveEngine):
     failed, for the owner alone.
     """
 
+    unkept = (
+        "no constraint or index of the database keeps its column unique by itself",
+        "Add a primary key, a UNIQUE constraint or a unique index on it; or say",
+    )
+
     def __init__(
         self,
         address: str,
@@ -46,6 +51,7 @@ class PostgresEngine(LiveEngine):
         self._server, self._numbers = Server(address, password), count(1)
         self._remarks: dict[str, tuple[str, ...]] = {}
         self._found: dict[str, Found] = {}
+        self._unique: dict[str, frozenset[str]] = {}
         # At the latest with the process; an engine that nobody closed is no reason for a warning.
         self._close = weakref.finalize(self, self._server.close)
 
@@ -60,11 +66,16 @@ class PostgresEngine(LiveEngine):
         try:
             found = self._looked_at(place.table)
             self._found[found.source], self._remarks[place.table] = found, found.remarks
+            self._unique[place.table] = found.unique
             self._renew(place.table, found)
             return found.source, self._kept(found.types)
         except InvalidParameter as error:
             problem = f"the server's {error.name} is {error.given}, but it must be {error.allowed}"
         raise DataMismatch(place.table, problem=problem, instead="Use another server, or import the table.")
+
+    def keeps_unique(self, place: Place, column: str) -> bool:
+        """Whether a constraint or an index keeps a column unique, by the last look at its table."""
+        return column in self._unique.get(place.table, frozenset())
 
     def _looked_at(self, name: str) -> Found:
         seconds = min(LOOKING, self._seconds)

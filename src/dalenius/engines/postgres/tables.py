@@ -37,6 +37,16 @@ _UNREAD = """
 SELECT attname::text FROM pg_attribute WHERE attrelid = %(table)s::bigint::oid AND attnum > 0 AND NOT attisdropped
   AND NOT has_column_privilege(attrelid, attnum, 'SELECT')
 """
+_UNIQUE = """
+SELECT a.attname::text
+FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+WHERE i.indrelid = %(table)s::bigint::oid AND i.indisunique AND i.indisvalid AND i.indnkeyatts = 1
+  AND i.indpred IS NULL AND i.indexprs IS NULL
+  AND (c.relkind IN ('p', 'm') OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid))
+"""
+"""Columns that an index keeps unique by themselves and in all rows. An index does not reach the heirs of a table, whose
+rows are read with its own; that of a partitioned table reaches all partitions."""
 _COLUMNS = """
 WITH RECURSIVE types AS (
   SELECT a.attnum, a.attname::text AS name, a.attcollation AS collation, t.oid, t.typtype, t.typbasetype
@@ -72,7 +82,7 @@ _TYPES = (
 @dataclass(frozen=True)
 class Found:
     """A table of the database: its quoted name, the types of the columns that the role may read, the names of those
-    that it may not, and what the owner should know of the role.
+    that it may not, what the owner should know of the role, and the columns that have no value twice.
 
     `fenced` says that a condition of a question must not be moved into it.
     """
@@ -82,6 +92,7 @@ class Found:
     unread: frozenset[str]
     fenced: bool
     remarks: tuple[str, ...]
+    unique: frozenset[str] = frozenset()
 
     @property
     def source(self) -> str:
@@ -103,8 +114,8 @@ def found(connection: Connection, name: str) -> Found:
     number, schema, table, computed, readable, writable = rows[0]
     if not readable:
         raise DataMismatch(name, problem="the role may not read it", instead=f"GRANT SELECT ON {name} to the role.")
-    columns, unread, family = (
-        connection.execute(sql, {"table": number}).fetchall() for sql in (_COLUMNS, _UNREAD, _FAMILY)
+    columns, unread, family, unique = (
+        connection.execute(sql, {"table": number}).fetchall() for sql in (_COLUMNS, _UNREAD, _FAMILY, _UNIQUE)
     )
     return Found(
         f"{quoted(schema)}.{quoted(table)}",
@@ -112,6 +123,7 @@ def found(connection: Connection, name: str) -> Found:
         frozenset(column for (column,) in unread),
         computed or has_computed_rows(family),
         tuple(_remarks(connection, name, writable)),
+        frozenset(column for (column,) in unique),
     )
 
 

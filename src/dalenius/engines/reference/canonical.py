@@ -16,6 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from dalenius.engines.claims import key_owners, refuse_shared
 from dalenius.engines.hashing import identity
 from dalenius.errors import InvalidParameter
 from dalenius.query.tables import EachRow, Table, UnitColumn, Via
@@ -74,28 +75,26 @@ def unit_code(raw: Any) -> Code:
 
 
 def import_rows(table: Table, raw: RawRows, tables: Mapping[str, Table]) -> list[Row]:
-    """The rows of a table as codes, once for each unit that owns them; rows that nobody owns are dropped."""
+    """The rows of a table as codes, with the unit that owns each; rows that nobody owns are dropped."""
     found = []
-    for row, units in zip(raw[table.name], owners(table, raw, tables), strict=True):
-        values = {name: canonical(domain, row.get(name)) for name, domain in table.columns}
-        found += [Row(unit, values) for unit in units]
+    for row, unit in zip(raw[table.name], owners(table, raw, tables), strict=True):
+        if unit is not None or table.protection is None:
+            found.append(Row(unit, {name: canonical(domain, row.get(name)) for name, domain in table.columns}))
     return found
 
 
-def owners(table: Table, raw: RawRows, tables: Mapping[str, Table]) -> list[list[Code]]:
-    """The units that own each row of a table: one, several along a key path, or none; None alone if it is public."""
+def owners(table: Table, raw: RawRows, tables: Mapping[str, Table]) -> list[Code]:
+    """The unit that owns each row of a table; None where nobody does, and throughout if it is public."""
     rows = raw[table.name]
-    if table.protection is None:
-        return [[None] for _ in rows]
-    unit = table.protection.unit
+    unit = table.protection.unit if table.protection else None
+    if unit is None:
+        return [None for _ in rows]
     if isinstance(unit, EachRow):
-        return [[identity] for identity in row_identities(table, rows)]
+        return list(row_identities(table, rows))
     if isinstance(unit, UnitColumn):
-        codes = [unit_code(row.get(unit.column)) for row in rows]
-        return [[] if code is None else [code] for code in codes]
+        return [unit_code(row.get(unit.column)) for row in rows]
     matches = _owners_by_key(unit, raw, tables)
-    keys = [unit_code(row.get(unit.column)) for row in rows]
-    return [[] if key is None else matches.get(key, []) for key in keys]
+    return [matches.get(unit_code(row.get(unit.column))) for row in rows]
 
 
 def row_identities(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -120,13 +119,19 @@ def _content(domain: Domain, raw: Any) -> str:
     return f"{len(text)}:{text}"
 
 
-def _owners_by_key(via: Via, raw: RawRows, tables: Mapping[str, Table]) -> dict[Code, list[Code]]:
-    """The units behind each key of a parent table. Keys are compared like ids: as they are, never clamped."""
+def _owners_by_key(via: Via, raw: RawRows, tables: Mapping[str, Table]) -> dict[Code, Code]:
+    """The unit behind each key of a parent table. Keys are compared like ids: as they are, never clamped."""
     parent = tables[via.table]
-    found: dict[Code, dict[Code, None]] = {}
-    for row, units in zip(raw[via.table], owners(parent, raw, tables), strict=True):
-        found.setdefault(unit_code(row.get(via.key)), {}).update(dict.fromkeys(units))
-    return {code: list(units) for code, units in found.items()}
+    keys = [unit_code(row.get(via.key)) for row in raw[via.table]]
+    pairs = zip(owners(parent, raw, tables), keys, strict=True)
+    stated = {(unit, key) for unit, key in pairs if unit is not None and key is not None}
+    most = parent.claims_of(via.key)
+    if most is not None:
+        return {key: unit for key, unit in key_owners(stated, most).items()}  # noqa: C416
+    found: dict[Code, Code] = {key: unit for unit, key in stated}
+    if len(found) < len(stated):
+        refuse_shared(parent.name, via.key)
+    return found
 
 
 def _ranged(domain: Ranged, raw: Any) -> Code:

@@ -7,6 +7,9 @@ to have one, does not count. Each of these looks at one row alone, so the stabil
 How ids are told apart follows from types alone: the units of a population are whole numbers if all its tables in this
 engine name them by whole numbers, else texts, and whole numbers stand for the texts that print them. Likewise the two
 ends of a path.
+
+Each key belongs to one unit: where it is declared unique the source itself keeps it so, and where the claims of units
+are bounded every scan says whose it is, by the rule of `engines.claims`.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from dalenius.engines.sql.claims import owned_keys
 from dalenius.engines.sql.dialect import Dialect, Rows, listed
 from dalenius.query.plan.relations import Relation, Scan
 from dalenius.query.tables import EachRow, Table, UnitColumn, Via
@@ -138,10 +142,46 @@ class LiveDialect(Dialect):
         if isinstance(unit, Via):
             parent = self.staying[unit.table]
             kind = self._kind_of_key(found.columns[unit.column], parent.columns[unit.key])
-            pairs = f"SELECT DISTINCT {self._id(parent.columns[unit.key], kind)} AS via, {self._unit(parent)[0]}"
-            owned = f"SELECT * FROM ({pairs} FROM {self._owned(parent)}) w WHERE {self.owner} IS NOT NULL"
+            owned = self._owned_keys(parent, unit.key, kind)
             return f"{found.source} s JOIN ({owned}) p ON {self._id(found.columns[unit.column], kind)} = p.via"
         return f"{found.source} s"
+
+    def _owned_keys(self, parent: Staying, key: str, kind: Kind) -> str:
+        """Each key of a table with the unit that owns it; as `via` in the kind in which it is compared."""
+        most = parent.table.claims_of(key)
+        if most is None:
+            written = self._unique_id(parent, key, kind)
+            pairs = f"SELECT DISTINCT {written} AS via, {self._unit(parent)[0]} FROM {self._owned(parent)}"
+            return f"SELECT * FROM ({pairs}) w WHERE {self.owner} IS NOT NULL"
+        stated, sizes = self.stated(parent.table.name, key, kind), self._sizes(parent, key)
+        return f"SELECT via, {self.owner} FROM ({owned_keys(self, stated, **sizes, most=most)}) o"
+
+    def stated(self, table: str, key: str, kind: Kind | None = None) -> str:
+        """The different pairs of a unit and a key that it states: as `claim` in the key's own kind, by which all tables
+        behind it agree on who owns it, and as `via` in the kind in which it is compared."""
+        found = self.staying[table]
+        column, own = found.columns[key], self._kind_of_key(found.columns[key])
+        terms = f"{self._id(column, own)} AS claim, {self._id(column, kind or own)} AS via, {self._unit(found)[0]}"
+        pairs = f"SELECT DISTINCT {terms} FROM {self._owned(found)}"
+        return f"SELECT * FROM ({pairs}) w WHERE claim IS NOT NULL AND {self.owner} IS NOT NULL"
+
+    def _sizes(self, found: Staying, key: str) -> dict[str, str]:
+        """The integer types of a table's units and of a key in its own kind."""
+        assert found.table.protection is not None
+        kinds = self.kind_of_units(found.table.protection.population), self._kind_of_key(found.columns[key])
+        unit, claim = (self.narrow if kind == "integer" else self.wide for kind in kinds)
+        return {"unit_size": unit, "key_size": claim}
+
+    def _unique_id(self, found: Staying, key: str, kind: Kind) -> str:
+        """The id of a key that is declared unique."""
+        column, text = found.columns[key], kind == "text" and self.id_kind(found.columns[key]) == "text"
+        written = self._id(column, kind)
+        return f"CASE WHEN {self.is_normal(column)} THEN {written} END" if text else written
+
+    def is_normal(self, column: SourceColumn) -> str:
+        """Whether a text is written as ids are compared. What a source takes for two texts may be one id, so a key that
+        is written in another way belongs to nobody where only the source keeps keys apart."""
+        return f"{column.name} IS NOT NULL"
 
     def _each_row(self, found: Staying) -> str:
         """Each row's id: the hash of what it holds, and how many equal rows were counted before it."""

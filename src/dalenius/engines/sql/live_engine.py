@@ -9,8 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from dalenius.engines import claims
+from dalenius.engines.claims import refuse_shared, remedies, require_known_claims, unique_keys
 from dalenius.engines.engine import AS_DECLARED, Divided, Reading
 from dalenius.engines.neighbours import neighbours
+from dalenius.engines.sql.claims import shared, shared_and_cut
 from dalenius.engines.sql.live import LiveDialect, SourceColumn, Staying
 from dalenius.engines.sql.passes import spelled
 from dalenius.engines.sql.results import cells
@@ -33,6 +36,9 @@ class LiveEngine(ABC):
     `fetched` runs an SQL text in a read-only way and gives its result as Arrow, stopped after `seconds`; whatever it
     raises is hidden from analysts.
     """
+
+    unkept = "nothing here keeps rows that change from having equal keys", "Say"
+    """Why a key that is declared unique is refused, and what begins the advice."""
 
     def __init__(self, dialect: LiveDialect, *, seconds: float, log: Callable[[BaseException], object]) -> None:
         self.dialect, self._seconds, self._log = dialect, seconds, log
@@ -67,9 +73,13 @@ class LiveEngine(ABC):
     ) -> None:
         """Look at a table where it stays, or take rows in memory; raises `DataMismatch` if they disagree with it."""
         place, types = self._described(table, source)
+        if isinstance(source, Place):
+            self._require_unique(table, source)
         self._hold(table, place, types, dict(reading.rename))
         try:
             self._require_values(table, counts)
+            if not isinstance(source, Place):
+                self._require_unique_rows(table)
         except BaseException:
             self.dialect.staying.pop(table.name)
             raise
@@ -81,18 +91,25 @@ class LiveEngine(ABC):
             del self.dialect.staying[name]
         for table in held:
             known = self.dialect.staying.get(table.name)
-            if known is not None and known.table.place == table.place and known.table.columns == table.columns:
+            if known is not None and same_source(known.table, table):
                 self.dialect.staying[table.name] = replace(known, table=table)
             elif table.place is not None:
-                self._hold(table, *self._described(table, table.place), dict(table.place.rename))
+                described = self._described(table, table.place)
+                self._require_unique(table, table.place)
+                self._hold(table, *described, dict(table.place.rename))
 
     def answers(self) -> bool:
         """Whether the engine can still be asked; one that cannot is opened anew before a question is charged."""
         return True
 
     def missing(self, tables: Iterable[Table]) -> list[str]:
-        """The names of tables that this engine does not hold."""
-        return [table.name for table in tables if table.name not in self.dialect.staying]
+        """The names of tables that this engine does not hold, or not with all that their paths lead through."""
+        return [table.name for table in tables if not self._holds_path(table.name)]
+
+    def _holds_path(self, name: str) -> bool:
+        known = self.dialect.staying.get(name)
+        unit = known.table.protection.unit if known and known.table.protection else None
+        return self._holds_path(unit.table) if isinstance(unit, Via) else known is not None
 
     def discard(self) -> None:
         """Nothing is kept, so nothing is dropped."""
@@ -165,6 +182,38 @@ class LiveEngine(ABC):
                     instead="Ids are whole numbers or texts.",
                 )  # fmt: skip
 
+    def keeps_unique(self, place: Place, column: str) -> bool:
+        """Whether a source makes sure by itself that no two rows have the same value in a column, as they are now and
+        whatever becomes of them."""
+        return False
+
+    def unkept_keys(self, table: Table, place: Place) -> list[str]:
+        """The keys of a table that are declared unique, and that its source does not keep so."""
+        names = dict(place.rename)
+        return [key for key in unique_keys(table) if not self.keeps_unique(place, names.get(key, key))]
+
+    def _require_unique(self, table: Table, place: Place) -> None:
+        for key in self.unkept_keys(table, place):
+            why, instead = self.unkept
+            problem = f"the key {key!r} is declared unique, and {why}"
+            raise DataMismatch(table.name, problem=problem, instead=remedies(key, instead))
+
+    def _require_unique_rows(self, table: Table) -> None:
+        """Refuse rows in memory, which do not change, where several units state a key that is declared unique."""
+        for key in unique_keys(table) if table.protection else ():
+            result = self._owners(table, shared(self.dialect, self.dialect.stated(table.name, key)))
+            keys, units = (int(column[0].as_py() or 0) for column in result.columns)
+            if keys:
+                refuse_shared(table.name, key, keys, units)
+
+    def shared_keys(self, table: Table) -> list[str]:
+        """What the owner should know of the keys of a table whose claims are bounded, as its rows are now."""
+        found = []
+        for key, most in table.claims:
+            figures = self._owners(table, shared_and_cut(self.dialect, self.dialect.stated(table.name, key), most))
+            found += claims.remarks(key, most, *(int(column[0].as_py() or 0) for column in figures.columns))
+        return found
+
     def _require_one_way(self, table: Table) -> None:
         """Either each row is a unit of a population, or all its tables name units by an id."""
         for other in self.dialect.staying.values():
@@ -184,6 +233,7 @@ class LiveEngine(ABC):
                 table.name, problem=f"there is no private table {via.table!r} with the key {via.key!r} in this place",
                 instead=f"Add {via.table} first, from the same place, and list the key there in keys=[...].",
             )  # fmt: skip
+        require_known_claims(table, {name: each.table for name, each in self.dialect.staying.items()})
 
     def _require_values(self, table: Table, counts: bool) -> None:
         """Refuse a table that has no value where it is declared to have one. Later such rows do not count."""
@@ -243,6 +293,13 @@ class LiveEngine(ABC):
             self._log(error)
         # Raised out here, so that the engine's error does not travel along.
         raise KeyboardInterrupt if interrupted else WorkStopped
+
+
+def same_source(known: Table, table: Table) -> bool:
+    """Whether a table that is held is read in the same way as another declaration of it."""
+    return (known.place, known.columns, known.keys, known.claims) == (
+        table.place, table.columns, table.keys, table.claims
+    )  # fmt: skip
 
 
 def _most_frequent(column: str, rows: str) -> str:

@@ -3,8 +3,9 @@
 Relations are made of rows. A private relation carries exactly one unit column, named `UNIT` in the engine's SQL and
 not listed in `schema`; every operator here keeps it. What a private relation holds of one unit is a function of that
 unit's own rows and of public tables alone, so adding or removing a unit adds or removes exactly that unit's rows:
-stability 1 by construction, proved case by case in the docstrings. Bounding and clamping come last, just below the
-aggregate, on the final keys; only there does the number of rows matter.
+stability 1 by construction, proved case by case in the docstrings. Where keys of paths have bounded claims, a unit that
+comes or goes changes what a few others own too; `steps` says how many units that amounts to. Bounding and clamping come
+last, just below the aggregate, on the final keys; only there does the number of rows matter.
 
 Names are made by the binder, never by the analyst.
 """
@@ -64,6 +65,17 @@ class Relation(ABC):
     def private(self) -> bool:
         return bool(self.populations)
 
+    @cached_property
+    def steps(self) -> int:
+        """How many units come or go here in effect when one unit of a population does: 1, unless keys of paths have
+        bounded claims.
+
+        Proof: what a relation holds of a unit depends on the rows that the unit owns. A path with `steps` of its own
+        changes what at most (steps - 1) / 2 other units own; each of these goes and comes again. Tables with one path
+        have the same owners of keys, so the same units change in all of them; different paths add up.
+        """
+        return max((_steps(self.tables, name) for name in self.populations), default=1)
+
     @property
     def rows_of_unit(self) -> int | None:
         """How many rows one unit has at most, where that is known from the plan."""
@@ -106,7 +118,9 @@ class Scan(Relation):
 
     Columns are named `label.column`; the label tells two scans of one table apart. Ids and keys of paths are no
     columns: they are compared as they were written, neither clamped nor on a grid.
-    Stability: 1; rows of one unit depend on that unit alone (along a key path, on the rows that match it).
+    Stability: 1; rows of one unit depend on that unit alone. Along a key path a row belongs to the unit that owns its
+    key: where keys are unique that depends on this unit's keys alone, and where their claims are bounded on the others
+    that state them, which `steps` accounts for.
     """
 
     table: Table
@@ -504,6 +518,11 @@ class Bound(Relation):
     @property
     def rows_of_unit(self) -> int | None:
         return None if self.groups is None else self.rows * self.groups
+
+
+def _steps(tables: Sequence[Table], population: str) -> int:
+    guards = [table.protection for table in tables if table.protection and table.protection.population == population]
+    return 1 + sum(steps - 1 for steps in {guard.claims: guard.steps for guard in guards}.values())
 
 
 def matched(public: Relation, terms: Sequence[Expression]) -> int | None:

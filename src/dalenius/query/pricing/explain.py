@@ -50,6 +50,7 @@ def derivation(program: Program) -> Iterator[str]:
     """
     yield TRUST
     yield f"Protected: {', '.join(_protected(program))}; neighbours differ by {program.neighbours}."
+    yield from shared_keys(program.question.relation)
     steps = [list(_steps(step)) for step in program.passes]
     for number, lines in enumerate(_said_once(program.passes, steps), start=1):
         yield f"Pass {number}:"
@@ -100,6 +101,23 @@ def _protected(program: Program) -> Iterator[str]:
             yield f"{table.protection.population} ({_unit(table.protection)} in {table.name})"
 
 
+def shared_keys(relation: Relation) -> Iterator[str]:
+    """How many units one unit can touch, and why, where several may state the keys by which rows find their units."""
+    for table in relation.tables:
+        claims = table.protection.claims if table.protection else ()
+        if claims:
+            counts = ", then ".join(f"{each.most:,}" for each in claims)
+            yield (
+                f"Keys: rows of {table.name} find their unit by keys that several units may state. Of each unit the "
+                f"first {counts} count, and of the units that state a key the first owns it, by a public hash."
+            )
+    if relation.steps > 1:
+        yield (
+            f"So one unit changes what it and at most {relation.steps // 2:,} others own, which is as if "
+            f"{relation.steps:,} units came or went: sensitivities are {relation.steps:,} times those of one unit."
+        )
+
+
 def _unit(protection: Protection) -> str:
     """The unit; a path's table is not named, since not everybody may know it."""
     return protection.unit.told() if isinstance(protection.unit, Via) else str(protection.unit)
@@ -128,7 +146,8 @@ def _(node: Scan) -> str:
     protection = node.table.protection
     if protection is None:
         return f"scan {node.table.name}: public"
-    return f"scan {node.table.name}: unit {_unit(protection)}, stability 1; rows without a unit are dropped"
+    unit, stability = _unit(protection), protection.steps
+    return f"scan {node.table.name}: unit {unit}, stability {stability:,}; rows without a unit are dropped"
 
 
 @told.register

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import NoReturn
 
+from dalenius.errors import QueryRefused
 from dalenius.privacy.neighbours import AddRemove, Neighbours
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.estimates.estimates import ROBUST
@@ -38,8 +40,9 @@ _ROBUST_TITLES = {
 class Measurement:
     """Something that noise is added to: a column of a pass, for all keys.
 
-    `sensitivity` bounds the change of the whole vector over keys when one unit comes, goes or is replaced; one unit
-    touches at most `groups` keys (None: any number), and adds at most `rows` rows to each.
+    `sensitivity` bounds the change of the whole vector over keys when one unit comes, goes or is replaced, with all
+    others that change with it (`Relation.steps`); these touch at most `groups` keys (None: any number), and each of
+    them adds at most `rows` rows to each.
     """
 
     title: str
@@ -170,6 +173,34 @@ def listed_change(neighbours: Neighbours, *, groups: int, rows: int) -> Sensitiv
         linf=rows,
         monotone=isinstance(neighbours, AddRemove),
         neighbours=neighbours,
+    )
+
+
+def over_steps(part: Measurement, relation: Relation, neighbours: Neighbours) -> Measurement:
+    """A measurement whose bounds hold for all units that come and go in effect when one does.
+
+    Proof: counts and sums are sums over units, and different values are the union over units. So what `steps` units
+    change in turn adds up to at most `steps` times what one changes, in every norm and in the number of keys. What is
+    chosen or tested is no such sum, and is refused.
+    """
+    steps = relation.steps
+    if steps == 1:
+        return part
+    if not isinstance(part, Numbers | Counts):
+        refuse_shared_keys(part.title, relation)
+    groups = None if part.groups is None else steps * part.groups
+    return replace(part, sensitivity=(part.sensitivity * steps).under(neighbours), groups=groups)
+
+
+def refuse_shared_keys(what: str, relation: Relation) -> NoReturn:
+    """Refuse what is private for one unit at a time, where one changes what others own."""
+    raise QueryRefused(
+        what,
+        rule=f"units find their rows by keys that several may state, so that one unit changes what up to "
+        f"{(relation.steps - 1) // 2} others have, and only counts, sums, averages and the like of public groups are "
+        "made private for so many at once",
+        instead="Ask for these, as with WHERE key IN ('a', 'b') or a Category to group by; or ask the owner to declare "
+        "the key unique, or to give the table a unit column of its own.",
     )
 
 
@@ -394,6 +425,7 @@ class _Lowering:
         return self.passes.index(step)
 
     def _measured(self, part: Measurement) -> int:
+        part = over_steps(part, self.question.relation, self._neighbours)
         if part not in self.measurements:
             self.measurements.append(part)
         return self.measurements.index(part)
