@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -11,6 +12,7 @@ from dalenius.accounting.budget import Rectangle
 from dalenius.errors import InvalidParameter
 
 _HALVINGS, _REFINEMENTS, _TRIES = 60, 10, 5
+_CLOSE = Fraction(1001, 1000)
 
 
 def epsilon_of(rectangle: Rectangle, share: Fraction) -> Fraction:
@@ -68,6 +70,51 @@ def cheapest(suffices: Callable[[Fraction], bool], *, halvings: int = _HALVINGS)
         middle = (few + many) // 2
         few, many = (middle, many) if suffices(Fraction(1, 2**middle)) else (few, middle)
     return _refined(suffices, Fraction(1, 2**few))
+
+
+def cheapest_within(excess: Callable[[Fraction], Fraction | None], *, halvings: int = _HALVINGS) -> Fraction | None:
+    """The same, where it is known how many times too much something is at a share: 1 or less suffices, None is beyond
+    measure. It is asked about half as often: what lies between is taken for a power of the share.
+    """
+    enough, short = Fraction(1), Fraction(1, 2**halvings)
+    under, over = excess(enough), excess(short)
+    if under is None or under > 1:
+        return None
+    if over is not None and over <= 1:
+        return short
+    poor = False
+    while enough > short * _CLOSE:
+        before, guessed = enough / short, not poor
+        if over and under and guessed:
+            share = _crossing(short, over, enough, under)
+        else:
+            share, guessed = _middle(short, enough), False
+        found = excess(share)
+        if found is not None and found <= 1:
+            enough, under = share, found
+        else:
+            short, over = share, found
+        poor = guessed and (enough / short) ** 2 > before  # no better than the middle, which is next
+    return enough
+
+
+def _crossing(short: Fraction, over: Fraction, enough: Fraction, under: Fraction) -> Fraction:
+    """About where the excess is 1, and so far inside that a bracket around it closes."""
+    height = math.log(over)
+    way = height / (height - math.log(under)) if over != under else 0.5
+    guess = _rounded(float(short) * (float(enough) / float(short)) ** way)
+    near = (_CLOSE - 1) / 2
+    return max(short * (1 + near), min(enough / (1 + near), guess))
+
+
+def _middle(short: Fraction, enough: Fraction) -> Fraction:
+    return _rounded(math.sqrt(short * enough))
+
+
+def _rounded(share: float) -> Fraction:
+    """To few bits, so that it is the same wherever logarithms are."""
+    size, exponent = math.frexp(share)
+    return Fraction(round(size * 2**16), 2**16) * Fraction(2) ** exponent
 
 
 def _refined(suffices: Callable[[Fraction], bool], enough: Fraction) -> Fraction:

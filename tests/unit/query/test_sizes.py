@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pytest
@@ -11,13 +14,15 @@ from clinics import clinic, visits
 from dalenius.curator.answers.answers import Answer
 from dalenius.curator.answers.columns import Column
 from dalenius.curator.answers.encoding import decoded, encoded, fitting
+from dalenius.curator.asking.prices import Offer
 from dalenius.curator.databases import Database
-from dalenius.errors import QueryRefused, TooManyKeys
+from dalenius.errors import InvalidParameter, QueryRefused, TooManyKeys
+from dalenius.query.estimates.expectations import ExpectedError
 from dalenius.query.frames.aggregates import mean
 from dalenius.query.frames.formulas import col
 from dalenius.query.plan.passes import DistinctValues
 from dalenius.query.plan.relations import Project
-from dalenius.query.pricing import explain, measurements, sizes
+from dalenius.query.pricing import choosing, explain, measurements, sizes
 from dalenius.query.pricing.measurements import lower
 from dalenius.query.pricing.sizes import MOST_COLUMNS, MOST_PASSES
 
@@ -123,6 +128,51 @@ def test_an_answer_of_more_found_keys_than_can_be_kept_is_shortened_and_says_so(
     assert short.notes[-1].startswith(f"Only the first {len(short)} of 1,000 rows")
     assert decoded(encoded(short)) == short
     assert fitting(whole, 100_000) is whole
+
+
+# ---- what is worked out for a price
+
+
+def test_of_most_columns_the_error_is_worked_out_twice_for_a_price(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, it was 18 times, and 200 sums took ten seconds of a worker, for nothing."""
+    looked, at = Counter[int](), ExpectedError.at
+
+    def counted(self: ExpectedError, size: int) -> float:
+        looked[size] += 1
+        return at(self, size)
+
+    monkeypatch.setattr(ExpectedError, "at", counted)
+    assert db.sql(means(40)).cost(error="5", size=10_000).affordable
+    assert 80 <= looked[10_000] <= 80 + 20
+
+
+def test_every_column_is_within_the_error_that_was_asked_for(db: Database) -> None:
+    mixed = db.sql("SELECT COUNT(*) AS n, AVG(cost) AS a, STDDEV(cost) AS s, SUM(age) AS t FROM visits")
+    targets = {"n": Fraction(400), "a": Fraction(30), "s": Fraction(40), "t": Fraction(50_000)}
+    for name, loose in product(targets, (1, 7)):
+        wanted = {each: most if each == name else loose * most for each, most in targets.items()}
+        found = mixed._priced(Offer(error=wanted, size=10_000), None).expected_error(10_000)
+        assert all(found[each].at(10_000) <= float(most) for each, most in wanted.items())
+        assert any(found[each].at(10_000) >= 0.98 * float(most) for each, most in wanted.items())
+
+
+def test_an_error_for_no_column_is_refused(db: Database) -> None:
+    with pytest.raises(InvalidParameter, match="Name them"):
+        db.sql(means(2)).cost(error={})
+
+
+def test_equal_noise_is_worked_out_once(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, right = Counter[object](), choosing.additive_noise
+    monkeypatch.setattr(choosing, "additive_noise", lambda *given: (tried.update(["once"]), right(*given))[1])
+    counts = ", ".join(f"COUNT(*) FILTER (WHERE age > {n}) AS c{n}" for n in range(50))
+    priced = db.sql(f"SELECT {counts}, SUM(age) AS s FROM visits")._priced(
+        Offer(share=Fraction(1, 100)), {"c7": 2, "s": 2}
+    )
+    assert tried["once"] == 3
+    assert len({str(step.mechanism) for step in priced.steps}) == 3
+    assert [step.measurement for step in priced.steps] == list(priced.program.measurements)
 
 
 # ---- growth

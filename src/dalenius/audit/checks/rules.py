@@ -348,6 +348,7 @@ RULES = (
         "no float law in noise", "no float exp or log", float_laws,
         {
             "accounting/calibration.py": "first guesses of a search that exact comparisons decide",
+            "accounting/shares.py": "guesses of a search that exact comparisons decide",
             "audit/checks/float.py": "the float noise that its attacks must find",
             "learn/moments/adassp.py": "a ridge made of what was released",
             "learn/moments/bayes.py": "probabilities made of what was released",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache, partial
 
-from dalenius.accounting.shares import cheapest
+from dalenius.accounting.shares import cheapest_within
 from dalenius.curator.asking.prices import WORTH_ASKING, Offer, Target
 from dalenius.errors import InvalidParameter
 from dalenius.query.estimates.estimates import COUNTS, ROBUST
@@ -21,17 +22,14 @@ def least_share(
     """The least share at which the expected error of every column is within its target, and at least a billionth:
     a target as wide as the column's range is met at any price.
     """
-    limits = _limits(question, offer, size)
-    _require_size(limits, errors_at(Fraction(1)), size)
+    limits, errors = _limits(question, offer, size), cache(errors_at)
+    _require_size(limits, errors(Fraction(1)), size)
 
-    def suffices(share: Fraction) -> bool:
-        try:
-            errors = errors_at(share)
-        except InvalidParameter:  # too little for any noise at all
-            return False
-        return all(_reached(errors[name], most, size) for name, most in limits.items())
+    def excess(share: Fraction, name: str) -> Fraction:
+        """How many times larger than its target the error of a column is."""
+        return _error(errors(share)[name], size) / limits[name]
 
-    share = cheapest(suffices, halvings=WORTH_ASKING)
+    share = _least_for_all(excess, list(limits))
     if share is None:
         raise InvalidParameter(
             "error",
@@ -42,12 +40,37 @@ def least_share(
     return share
 
 
+def _least_for_all(excess: Callable[[Fraction, str], Fraction], names: Sequence[str]) -> Fraction | None:
+    """The least share at which no column has an excess above 1; None where there is none.
+
+    It is looked for with the worst column alone, and those for which that is too little are added: working out errors
+    takes long, and mostly all become smaller alike.
+    """
+    share: Fraction | None = Fraction(1)
+    chosen: list[str] = []
+    while share is not None:
+        others = {name: excess(share, name) for name in names if name not in chosen}
+        missed = [name for name, found in others.items() if found > 1]
+        if chosen and not missed:
+            break
+        chosen += missed or [max(others, key=lambda name: others[name])]
+        share = cheapest_within(partial(_worst, excess, tuple(chosen)), halvings=WORTH_ASKING)
+    return share
+
+
+def _worst(excess: Callable[[Fraction, str], Fraction], names: Sequence[str], share: Fraction) -> Fraction | None:
+    try:
+        return max(excess(share, name) for name in names)
+    except InvalidParameter:  # too little for any noise at all
+        return None
+
+
 def _limits(question: Question, offer: Offer, size: int | None) -> dict[str, Fraction]:
     """The largest error of each column, in its own units."""
     targets, kinds = offer.targets(), _kinds(question)
     computed = [name for name, post in question.output.columns if isinstance(post, Compute)]
     unknown = [name for name in targets if name is not None and name not in kinds]
-    if unknown or not kinds or (computed and None in targets):
+    if unknown or not kinds or not targets or (computed and None in targets):
         raise InvalidParameter(
             "error",
             offer.error,
@@ -86,8 +109,8 @@ def _require_size(limits: Mapping[str, Fraction], errors: Errors, size: int | No
         raise InvalidParameter("size", None, allowed=f"stated: the error of {open_ended[0]} depends on it")
 
 
-def _reached(error: ExpectedError, most: Fraction, size: int | None) -> bool:
+def _error(error: ExpectedError, size: int | None) -> Fraction:
     if error.fixed is not None:
-        return Fraction(error.fixed) <= most
+        return Fraction(error.fixed)
     assert size is not None
-    return Fraction(error.at(size)) <= most
+    return Fraction(error.at(size))

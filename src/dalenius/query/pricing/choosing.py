@@ -60,14 +60,22 @@ class Step:
 
 
 def steps(program: Program, *, amounts: Amounts, level: Fraction, weights: Sequence[Fraction]) -> tuple[Step, ...]:
-    """A mechanism for each measurement, together within the amounts; `weights` split the price."""
+    """A mechanism for each measurement, together within the amounts; `weights` split the price.
+
+    Numbers that one unit moves equally far get equal noise for an equal part of the price: it is worked out once.
+    """
     whole = sum(weights, Fraction(0))
     risky = [part for part in program.measurements if _has_event(part, program)]
-    made = []
+    made, alike = list[Step](), dict[tuple[Sensitivity, Fraction], Step]()
     for part, weight in zip(program.measurements, weights, strict=True):
-        share, event = weight / whole, Fraction(part in risky, len(risky) or 1)
-        offered = {name: _offer(amount, share, event) for name, amount in amounts.items()}
-        made.append(_step(program, part, list(offered.values()), level, offered))
+        known = alike.get((part.sensitivity, weight)) if isinstance(part, Numbers | Counts) else None
+        if known is None:
+            share, event = weight / whole, Fraction(part in risky, len(risky) or 1)
+            offered = {name: _offer(amount, share, event) for name, amount in amounts.items()}
+            known = _step(program, part, list(offered.values()), level, offered)
+        if isinstance(part, Numbers | Counts):
+            alike[part.sensitivity, weight] = known
+        made.append(replace(known, measurement=part))
     return tuple(made)
 
 

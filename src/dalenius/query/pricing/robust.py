@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import floor, log2
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -96,9 +96,9 @@ def robust_expectation(mechanism: GroupedStatistic, domain: Domain, level: Fract
         steady = f"{statistic.inner.enough(beta):,} units more or fewer let no unit move it by more than proposed"
         return _said(f"± {figure(float(noise * domain.step))} where {steady}; where they do, perhaps NULL", level)
     if isinstance(statistic, InterquartileScale):
-        doublings, rows = float(statistic.error(beta)), statistic.test.enough(beta) * statistic.rows + 1
-        useful = doublings < log2(1000)  # two to the power of a large one is no float
-        size = f"right to within a factor of {figure(2**doublings)}" if useful else "known to no useful factor"
+        # No more than ten doublings: two to the power of a large number is no float.
+        factor, rows = 2 ** min(10.0, float(statistic.error(beta))), statistic.test.enough(beta) * statistic.rows + 1
+        size = f"right to within a factor of {figure(factor)}" if factor < 1000 else "known to no useful factor"
         return _said(f"{size} where {rows:,} rows cannot halve or double it; where they can, perhaps NULL", level)
     if not isinstance(domain, Number):
         return _said("no figure", level)
