@@ -26,7 +26,7 @@ from dalenius.server.logs import Log
 from dalenius.server.workers import Done, Task
 
 URL = "http://127.0.0.1:8765"
-QUICK_GRID = Grid(step=0.001, fine=0.1)
+QUICK_GRID = Grid(step=0.001, fine=0.1, headroom=0)
 OPEN_LIMITS = Limits(rate=1e6, burst=10**6, at_once=1000, jobs=1000)
 T = TypeVar("T")
 

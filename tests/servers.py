@@ -22,7 +22,22 @@ from dalenius.server.limits import Limits
 from dalenius.server.logs import Log
 from dalenius.server.workers import Done, Task
 
-QUICK = Grid(step=0.001, fine=0.001, growth=0.5)
+CHANGED_WORKERS = """
+import sys
+from dataclasses import dataclass
+from dalenius.server.serving import Serving
+
+@dataclass(frozen=True)
+class Changed(Serving):
+    change: str = ""
+
+    @property
+    def command(self):
+        worker = "\\nimport sys\\nfrom dalenius.server.worker import main\\nsys.exit(main(*sys.argv[1:]))"
+        return [sys.executable, "-c", self.change + worker, *super().command[-2:]]
+"""
+"""What a server process needs, to start workers that run the text `change` first."""
+QUICK = Grid(step=0.001, fine=0.001, growth=0.5, headroom=0)
 """A grid that costs tests no time."""
 GENEROUS = Limits(rate=10_000, burst=100_000, at_once=1000, jobs=100)
 COUNT = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.01"}
@@ -34,6 +49,10 @@ class DeskWorkers:
     def __init__(self, database: Database, grid: Grid, before: Callable[[Task], object] = lambda task: None) -> None:
         self._desk, self._lock, self.before = Desk(database, grid), threading.Lock(), before
         self.alive, self.waiting, self.killed = 1, 0, 0
+
+    def settle_at_once(self) -> None:
+        """Let nobody wait until paid work is due."""
+        self._desk._database.settle_by(lambda elapsed, expected: None)
 
     async def do(self, task: Task, *, asker: str) -> Done:
         try:

@@ -26,18 +26,20 @@ from dalenius.server.addresses import is_loopback
 from dalenius.server.logs import Log
 from dalenius.server.pool import Pool
 from dalenius.server.serving import Serving
+from servers import CHANGED_WORKERS
 
 COUNT = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.01"}
-PROGRAM = """
-import json, sys
+PROGRAM = f"""
+{CHANGED_WORKERS}
+import json
 from pathlib import Path
 from dalenius.errors import DaleniusError
 from dalenius.server.grid import Grid
 from dalenius.server.limits import Limits
-from dalenius.server.serving import Serving, serve
+from dalenius.server.serving import serve
 step, seconds = float(sys.argv[2]), float(sys.argv[3])
 limits = Limits(seconds=seconds, head_seconds=1, connections_of_one=30)
-chosen = Serving(Path(sys.argv[1]), port=0, workers=2, grid=Grid(step, max(1, step)), limits=limits)
+chosen = Changed(Path(sys.argv[1]), port=0, workers=2, grid=Grid(step, max(1, step)), limits=limits, change=sys.argv[4])
 try:
     serve(chosen, announce=lambda text: print(text, flush=True), log=lambda line: print(line, file=sys.stderr))
 except DaleniusError as error:
@@ -66,11 +68,13 @@ def tokens(place: Path) -> dict[str, str]:
 
 
 @contextmanager
-def serving(folder: Path, *, step: float = 0.01, seconds: float = 60) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server process and its address; it is told to end, and waited for."""
+def serving(
+    folder: Path, *, step: float = 0.01, seconds: float = 60, change: str = ""
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server process and its address; it is told to end, and waited for. `change` is run in each worker first."""
     log = (folder.parent / "log").open("a")
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(folder), str(step), str(seconds)],
+        [sys.executable, "-c", PROGRAM, str(folder), str(step), str(seconds), change],
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,
@@ -181,8 +185,12 @@ def test_half_requests_do_not_keep_others_out(place: Path, tokens: dict[str, str
 
 
 def test_a_question_beyond_its_deadline_is_killed_and_stays_charged(place: Path, tokens: dict[str, str]) -> None:
-    """Answers are stored at points of the grid, five seconds apart here: this one is stopped after its charge."""
-    with serving(place / "clinic", step=5, seconds=3.5) as (process, address), client(address, tokens["ana"]) as ana:
+    slow = "import time\nfrom dalenius.engines.duckdb.engine import DuckDBEngine\n"
+    slow += "DuckDBEngine.run = lambda self, step, **how: time.sleep(60)"
+    with (
+        serving(place / "clinic", seconds=3.5, change=slow) as (process, address),
+        client(address, tokens["ana"]) as ana,
+    ):
         before = charges(place / "clinic")
         workers = workers_of(process.pid)
         reply = ana.post("/v1/run", json={**COUNT, "fresh": True})
@@ -191,6 +199,13 @@ def test_a_question_beyond_its_deadline_is_killed_and_stays_charged(place: Path,
         (line,) = (place / "clinic" / "owner.log").read_text().splitlines()
         assert {"who": "ana", "reason": "WorkerLost"}.items() <= json.loads(line).items()
         assert charges(place / "clinic") == (before[0] + 1, before[1])
+
+
+def test_an_answer_that_is_ready_is_given_before_its_deadline_also_where_it_is_due_later(
+    place: Path, tokens: dict[str, str]
+) -> None:
+    with serving(place / "clinic", step=3, seconds=2) as (_, address), client(address, tokens["ana"]) as ana:
+        assert ana.post("/v1/run", json={**COUNT, "fresh": True}).status_code == 200
 
 
 def charges(folder: Path) -> tuple[int, int]:
@@ -225,15 +240,15 @@ def test_a_server_does_not_start_on_a_ledger_that_was_rolled_back(place: Path, t
         assert process.wait(30) == 2
 
 
-def test_a_server_keeps_a_worker_that_no_charged_question_holds(
+def test_a_server_has_workers_that_no_charged_question_holds(
     place: Path, tokens: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[tuple[int, int]] = []
+    made: list[int] = []
 
     class Counted(Pool):
-        def __init__(self, command: Any, size: int, *, spare: int = 0, **options: Any) -> None:
-            made.append((size, spare))
-            super().__init__(command, 0, spare=spare, **options)
+        def __init__(self, command: Any, size: int, **options: Any) -> None:
+            made.append(size)
+            super().__init__(command, 0, **options)
 
     async def started() -> None:
         async with serving_module.opened_front(Serving(place / "clinic", workers=4), Log()):
@@ -241,7 +256,7 @@ def test_a_server_keeps_a_worker_that_no_charged_question_holds(
 
     monkeypatch.setattr(serving_module, "Pool", Counted)
     asyncio.run(started())
-    assert made == [(5, 1), (4, 0)]
+    assert made == [4, 2, 4]
 
 
 def test_only_loopback_is_listened_on_without_tls() -> None:

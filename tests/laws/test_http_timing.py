@@ -1,59 +1,120 @@
-"""The time of a reply tells neither whether a person is in a table nor what the noise was.
+"""The time of a reply tells neither what somebody's rows hold nor what the noise was.
 
-A table and the same table with one person more, whose thousands of long texts slow a question down, are asked in turn.
-Replies leave on a grid; as long as the work ends within the same step, times tell nothing. Without the grid they tell
-nearly everything. A sampler that takes longer for larger noise would tell the true value: the reply minus the noise.
+Guesses about people with many rows are asked of a real server, right ones and wrong ones in turn. Replies leave when
+their plan says, or a doubling later; how often they are late depends on how busy the machine is, for both alike.
+Without due times, or where one person's rows can become tens of thousands, times tell nearly everything. A sampler that
+takes longer for larger noise would tell the true value: the reply minus the noise.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from dalenius.mechanisms.laplace import DiscreteLaplace
 from dalenius.server.grid import Grid
 from http_pairs import database_of
 from http_server import Server
-from poisons import CANARY, rows_of, table_of
+from poisons import rows_of, table_of
+from timing_pairs import SHAPES, Left, TimedServer, by_kind, guesses, make_folder, timed_server
 
-SLOW = "SELECT COUNT(*) AS n FROM visits WHERE LENGTH(LOWER(icd)) > 7"
-NO_GRID = Grid(step=0.001, fine=1.0)
+PAIRS, MANY_PAIRS = 40, 400
+ALARM = 1e-5
+"""How often a fair coin would show such a difference: the chance of a false alarm for each shape."""
+NO_GRID = Grid(step=0.001, fine=1.0, headroom=0)
+NO_DUE_TIME = {"step": 0.01, "headroom": 0.0}
+ALL_PAIRS = """
+from functools import partial
+from dalenius.query.binding import limits, sources, terms
+from dalenius.query.plan.relations import Join
+sources.Join, terms._placed = partial(Join, most=90_000), terms.restricted
+sources.MOST_ROWS_OF_UNIT = limits.MOST_ROWS_OF_UNIT = limits.MOST_WORK_OF_UNIT = 10**12
+"""
+"""Joins as they were: 300 x 300 pairs of a unit, and all conditions above them."""
 ONE_SIDED = 1.645  # standard deviations of a bound that holds with 95 %
 
 
-@contextmanager
-def pair(grid: Grid, rows: int) -> Iterator[tuple[Server, Server]]:
-    """Servers of a table without and with the person."""
-    without = rows_of(1)
-    slow = [{**without[0], "patient_id": "slow", "icd": f"{CANARY} {number} " + "x" * 40} for number in range(rows)]
-    with ExitStack() as stack:
-        first, second = (
-            stack.enter_context(Server(database_of(table_of(each), delta="0"), grid=grid))
-            for each in (without, without + slow)
-        )
-        yield first, second
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
+    place = tmp_path_factory.mktemp("timing")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        yield place / "clinic", make_folder(place / "clinic")
 
 
-def times(servers: tuple[Server, Server], rounds: int) -> tuple[list[float], list[float]]:
-    """Seconds of replies from both, in turn; the noise is fresh each time."""
-    clients = [server.client(server.token("ana")) for server in servers]
-    found: tuple[list[float], list[float]] = ([], [])
-    for number in range(rounds + 3):
-        for which in (number % 2, 1 - number % 2):
-            started = time.perf_counter()
-            reply = clients[which].post("/v1/run", json={"sql": SLOW, "epsilon": "0.001", "fresh": True})
-            found[which].append(time.perf_counter() - started)
-            assert reply.status_code == 200
-    for client in clients:
-        client.close()
-    return found[0][3:], found[1][3:]  # first questions fill caches
+def replies(server: TimedServer, shape: str, pairs: int) -> tuple[list[Left], list[Left]]:
+    """When replies to right and to wrong guesses left; the first ones, which fill caches, are not looked at."""
+    server.asked(shape, guesses(2))
+    asked = guesses(pairs)
+    return by_kind(asked, server.asked(shape, asked))
+
+
+def all_shapes(server: TimedServer, pairs: int) -> dict[str, tuple[list[Left], list[Left]]]:
+    """Those of all shapes, asked side by side: most of the time is spent waiting."""
+    with ThreadPoolExecutor(len(SHAPES)) as threads:
+        found = threads.map(partial(replies, server, pairs=pairs), SHAPES)
+        return dict(zip(SHAPES, found, strict=True))
+
+
+def told(right: Sequence[Left], wrong: Sequence[Left]) -> float:
+    """How likely a fair coin decides at least as one-sidedly which of two guesses is later, where one of them is."""
+    later = [one.late > other.late for one, other in zip(right, wrong, strict=True) if one.late != other.late]
+    return binomtest(sum(later), len(later)).pvalue if later else 1.0
+
+
+def test_right_and_wrong_guesses_leave_at_the_same_point_but_for_doublings_that_hit_both(
+    clinic: tuple[Path, dict[str, str]],
+) -> None:
+    with timed_server(*clinic) as server:
+        found = all_shapes(server, PAIRS)
+    for shape, (right, wrong) in found.items():
+        late = [sum(each.late > 0 for each in kind) for kind in (right, wrong)]
+        print(f"{shape}: {late[0]} right and {late[1]} wrong of {PAIRS} late")
+    assert {shape: p for shape, kinds in found.items() if (p := told(*kinds)) < ALARM} == {}
+
+
+def test_the_law_above_notices_a_server_without_due_times(clinic: tuple[Path, dict[str, str]]) -> None:
+    with timed_server(*clinic, **NO_DUE_TIME) as server:
+        assert told(*replies(server, "many conditions", PAIRS)) < ALARM
+
+
+@pytest.mark.deep
+def test_400_times_of_each_kind_do_not_tell_right_guesses_from_wrong_ones(clinic: tuple[Path, dict[str, str]]) -> None:
+    with timed_server(*clinic) as server:
+        found = all_shapes(server, MANY_PAIRS)
+    areas = {shape: separation(*map(seconds, kinds[::-1])) for shape, kinds in found.items()}
+    for shape, (area, most) in areas.items():
+        print(f"{shape}: area {area:.3f}, at most {most:.3f}")
+    assert max(most for _, most in areas.values()) <= 0.6
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("shape", "change", "grid"),
+    [("many conditions", "", NO_DUE_TIME), ("self-join", ALL_PAIRS, {})],
+    ids=["no due times", "all pairs"],
+)
+def test_without_a_defence_times_do_tell(
+    clinic: tuple[Path, dict[str, str]], shape: str, change: str, grid: dict[str, float]
+) -> None:
+    with timed_server(*clinic, change=change, **grid) as server:
+        right, wrong = replies(server, shape, 60)
+    area, _ = separation(seconds(wrong), seconds(right))
+    print(f"{shape}: area {area:.3f}")
+    assert area >= 0.8
+
+
+def seconds(found: Sequence[Left]) -> list[float]:
+    return [each.seconds for each in found]
 
 
 def separation(ones: list[float], others: list[float]) -> tuple[float, float]:
@@ -71,25 +132,6 @@ def test_the_measure_tells_apart_what_differs_and_nothing_else() -> None:
     assert separation([1, 2, 3], [4, 5, 6])[0] == 1
     assert separation(list(range(0, 100, 2)), list(range(1, 101, 2)))[0] == pytest.approx(0.51)
     assert separation(list(range(500)), list(range(500)))[1] < 0.56
-
-
-@pytest.mark.deep
-def test_times_on_the_grid_do_not_tell_who_is_there() -> None:
-    grid, at_once = Grid(step=0.2), 4
-    with ExitStack() as stack, ThreadPoolExecutor(at_once) as threads:
-        servers = [stack.enter_context(pair(grid, rows=2_000)) for _ in range(at_once)]
-        found = list(threads.map(partial(times, rounds=300), servers))
-    area, most = separation(*([each for part in found for each in part[which]] for which in (0, 1)))
-    print(f"on the grid: area {area:.3f}, at most {most:.3f}")
-    assert most <= 0.55
-
-
-@pytest.mark.deep
-def test_times_without_the_grid_do_tell() -> None:
-    with pair(NO_GRID, rows=8_000) as servers:
-        area, _ = separation(*times(servers, rounds=60))
-    print(f"without the grid: area {area:.3f}")
-    assert area >= 0.9
 
 
 # ---- the time of a draw
@@ -134,7 +176,7 @@ def test_times_on_the_grid_do_not_tell_the_noise() -> None:
     at_once, rounds = 8, 2_500
     with ExitStack() as stack, ThreadPoolExecutor(at_once) as threads:
         tables = [database_of(table_of(rows_of(1)), delta="0") for _ in range(at_once)]
-        servers = [stack.enter_context(Server(each, grid=Grid(step=0.2))) for each in tables]
+        servers = [stack.enter_context(Server(each, grid=Grid(step=0.2, headroom=0))) for each in tables]
         found = list(threads.map(partial(sizes_and_times, rounds=rounds), servers))
     each = [correlation(part) for part in found]
     print(f"on the grid: correlation {np.mean(each):.4f} over {at_once * rounds} replies")

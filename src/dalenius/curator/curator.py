@@ -51,7 +51,7 @@ class Curator:
     closed: bool = False
     attempts: Attempts = field(default_factory=Attempts)
     underway: Underway = field(default_factory=Underway)
-    settle: Callable[[float], object] = at_once
+    settle: Callable[[float, float], object] = at_once
     seconds: float = MOST_SECONDS
     shelf: Shelf = field(default_factory=Shelf)
     spending: Spending = field(default_factory=Spending)

@@ -360,8 +360,9 @@ class Database(Session):
         """A session that changes nothing: an analyst's, to whom perhaps nothing was granted, or one for all tables."""
         return Session(self._curator, None) if analyst is None else Analyst(self._curator, analyst)
 
-    def settle_by(self, wait: Callable[[float], object]) -> None:
-        """Call `wait` before an answer is stored, with the seconds since its charge: others can see when it is."""
+    def settle_by(self, wait: Callable[[float, float], object]) -> None:
+        """Call `wait` before an answer is stored, since others can see when it is: with the seconds since its charge,
+        and those that its plan is expected to take."""
         self._curator.settle = wait
 
     def refresh(self) -> None:

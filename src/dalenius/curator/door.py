@@ -31,7 +31,7 @@ from dalenius.query.questions import Question
 from dalenius.randomness.entropy import Entropy, fresh_entropy
 
 
-def at_once(seconds: float) -> None:
+def at_once(seconds: float, expected: float) -> None:
     """Store an answer as soon as it is there."""
 
 
@@ -136,9 +136,9 @@ class Door:
     attempts: Attempts = field(default_factory=Attempts)
     seconds: float = MOST_SECONDS
     """How long one question may take, all passes and the noise together."""
-    settle: Callable[[float], object] = at_once
-    """Called before an answer is stored or a failure told, with the seconds since the charge; a server waits for its
-    grid."""
+    settle: Callable[[float, float], object] = at_once
+    """Called before an answer is stored or a failure told, with the seconds since the charge and those that the plan is
+    expected to take; a server waits until it is due."""
 
     def answer(
         self,
@@ -214,19 +214,20 @@ class Door:
             return self._paid(request, receipt, priced)
 
     def _paid(self, request: Request, receipt: Receipt, priced: Payable) -> Answer:
-        charged = time.monotonic()
+        charged, expected = time.monotonic(), 0.0
         failed: BaseException | None = None
         try:
+            expected = sum(map(self.engine.expected_seconds, priced.passes))
             deadline = Deadline.after(self.seconds)
             with allowance(priced, request.payer.neighbours) as paid:
                 answer = request.finished(measured(priced, self.engine, paid, deadline, request.tick), receipt)
-            self.settle(time.monotonic() - charged)  # others too can see when it is stored
+            self.settle(time.monotonic() - charged, expected)  # others too can see when it is stored
             self.ledger.store(receipt, *pieces(answer))
             return answer
         except BaseException as error:
             failed = error
         if not isinstance(failed, KeyboardInterrupt):
-            self.settle(time.monotonic() - charged)  # nor can others see when it failed
+            self.settle(time.monotonic() - charged, expected)  # nor can others see when it failed
         # Out of the handler, so that neither the error nor its text travels along: both can depend on rows.
         self.log.record(receipt.id, request.payer.who, failed)
         raise KeyboardInterrupt(str(WorkStopped())) if isinstance(failed, KeyboardInterrupt) else WorkStopped

@@ -85,6 +85,9 @@ class Engine(Protocol):
         """The exact text that the engine runs. Raises `QueryRefused` for what it cannot run without overflow, so
         call it before anything is charged."""
 
+    def expected_seconds(self, step: Pass) -> float:
+        """About how long a pass takes, by public facts: the plan, and the size class of each table."""
+
     def run(
         self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None
     ) -> Exact[Cells]:

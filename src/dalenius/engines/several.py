@@ -304,6 +304,10 @@ class Engines:
         }
         return passes.spelled(step, dialect)
 
+    def expected_seconds(self, step: Pass) -> float:
+        """About how long a pass takes, by public facts."""
+        return self._for(step).expected_seconds(step)
+
     def run(
         self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None
     ) -> Exact[Cells]:

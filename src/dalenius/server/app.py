@@ -75,7 +75,7 @@ def application(front: Front) -> ASGIApp:
     if front.admin is not False:
         apart = (replace(route, path=route.path.removeprefix(ADMIN)) for route in offered if route.admin)
         routes.append(Mount(ADMIN, app=_starlette(_routed(front, route, contract) for route in apart)))
-    return OnGrid(Framed(_starlette(routes)), grid=front.grid, log=front.log, metrics=front.metrics)
+    return OnGrid(Framed(_starlette(routes)), front.grid, front.log, front.metrics, jobs=lambda: front.jobs.running)
 
 
 def _starlette(routes: Iterable[StarletteRoute | Mount]) -> Starlette:
@@ -92,7 +92,7 @@ async def _unrouted(request: Request, error: Exception) -> Response:
 def _routed(front: Front, route: Route, contract: dict[str, object]) -> StarletteRoute:
     async def endpoint(request: Request) -> Response:
         seen: Seen = request.scope["seen"]
-        seen.route = route.name
+        seen.route, seen.reads_rows = route.name, route.lane == "charged"
         try:
             return await _answered(front, route, request, seen, contract)
         except Faulted as faulted:
@@ -123,7 +123,7 @@ async def _answered(front: Front, route: Route, request: Request, seen: Seen, co
             return await _public(front, route, contract)
         if route.name in _BY_FRONT:
             return await _BY_FRONT[route.name](front, route, given, holder)
-        return await _by_worker(front, route, given, holder)
+        return await _by_worker(front, route, given, holder, seen)
 
 
 def _from_this_machine(request: Request) -> bool:
@@ -147,9 +147,10 @@ async def _public(front: Front, route: Route, contract: dict[str, object]) -> Re
     return _sent(route, await front.published.do(task))
 
 
-async def _by_worker(front: Front, route: Route, given: dict[str, object], holder: Holder) -> Response:
+async def _by_worker(front: Front, route: Route, given: dict[str, object], holder: Holder, seen: Seen) -> Response:
     task = _task(front, route, given, holder)
     done = await front.retries.do(task, asker=holder.who)
+    seen.late = done.facts.get("late", 0)
     return _sent(route, done, arrow="charge" in done.facts and bool(given.get("arrow")))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -55,6 +56,7 @@ class Desk:
         self._database, self._grid, self._values = database, grid or Grid(), values
         database.settle_by(self._settle)
         self._pages, self._noted = Pages(database.ledger), ""
+        self._deadline, self._late = math.inf, 0
         self._tasks: Mapping[str, Callable[[_For, Facts], Reply]] = {
             "catalog": self._catalog,
             "balance": self._balance,
@@ -81,8 +83,11 @@ class Desk:
             "study": self._study,
         }
 
-    def do(self, what: str, who: str, role: str, given: Facts, *, tell: Tell | None = None) -> Reply:
-        """Do a task; raises what the same call in Python raises."""
+    def do(
+        self, what: str, who: str, role: str, given: Facts, *, tell: Tell | None = None, seconds: float = _ALL
+    ) -> Reply:
+        """Do a task, which has so many seconds; raises what the same call in Python raises."""
+        self._deadline = time.monotonic() + 0.95 * seconds
         self._catch_up()
         return self._tasks[what](_For(what, who, role, self._session(who, role), tell, self._values), given)
 
@@ -152,12 +157,17 @@ class Desk:
     def _run(self, asker: _For, given: Facts) -> Reply:
         asked, tell = asker.asked(given), asker.tell
         progress = None if tell is None else (lambda progress: tell(progress.percent))
+        self._late = 0
         answer = asked.run(**_taken(given, _RUN), progress=progress)
-        return _answered(answer, arrow=bool(given.get("arrow")))
+        reply = _answered(answer, arrow=bool(given.get("arrow")))
+        return replace(reply, facts={**reply.facts, "late": self._late})
 
-    def _settle(self, elapsed: float) -> None:
-        """Wait for the next point of the grid: others too can see when an answer enters the ledger."""
-        time.sleep(self._grid.due(elapsed) - elapsed)
+    def _settle(self, elapsed: float, expected: float) -> None:
+        """Wait until paid work is over: others too can see when an answer enters the ledger. A little before its
+        deadline whatever is ready is over."""
+        over, due = (self._grid.over(each, expected=expected) for each in (elapsed, 0))
+        self._late = round(math.log2(over / due))
+        time.sleep(max(0, min(over, elapsed + self._deadline - time.monotonic()) - elapsed))
 
     # ---- what was charged
 

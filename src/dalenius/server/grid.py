@@ -15,22 +15,27 @@ LENGTHS = tuple(takewhile(lambda length: length < 2**40, [256, *(1024 * 2**power
 
 @dataclass(frozen=True)
 class Grid:
-    """Points in seconds from a request's arrival: steps of `step` up to `fine`, and `growth` more each time from there.
+    """Points in seconds from a request's arrival: steps of `step` up to `fine`, and `growth` more each time from there;
+    and when paid work is over: `headroom` times as long after its charge as its plan is expected to take, rounded up to
+    a doubling of `step`, or a later doubling if it is not ready then.
 
-    Guarantee: of the time that work took, a reply tells the next point and nothing finer. With n points up to the
-    deadline that is at most log2(n) bits, about 6 for the default grid and a minute; work that takes less than a
-    step always tells the same.
+    Guarantee: of the time that paid work took, a reply tells whether it was ready when due, or the next doubling, and
+    nothing finer; when it is due depends on the plan and the size classes of tables alone. All else that leaves tells
+    the next point.
     """
 
     step: float = 0.05
     fine: float = 1.0
     growth: float = 0.1
+    headroom: float = 1.5
 
     def __post_init__(self) -> None:
-        if not (0.001 <= self.step <= self.fine <= 3600 and 0.01 <= self.growth <= 10):
+        steps = 0.001 <= self.step <= self.fine <= 3600 and 0.01 <= self.growth <= 10
+        if not (steps and 0 <= self.headroom <= 1000):
             raise InvalidParameter(
-                "grid", (self.step, self.fine, self.growth),
-                allowed="a step of a millisecond or more, at most `fine`, and a growth between 1% and 1000%",
+                "grid", (self.step, self.fine, self.growth, self.headroom),
+                allowed="a step of a millisecond or more, at most `fine`, a growth between 1% and 1000%, and a "
+                "headroom between 0 and 1000",
             )  # fmt: skip
 
     @cached_property
@@ -48,6 +53,13 @@ class Grid:
     def due(self, elapsed: float) -> float:
         """The next point at or after `elapsed`, in seconds."""
         return self._points[min(self.number(elapsed), len(self._points)) - 1]
+
+    def over(self, elapsed: float, *, expected: float) -> float:
+        """When paid work is over, in seconds from its charge, if it took `elapsed` and its plan `expected`."""
+        due = self.step
+        while due < max(elapsed, self.headroom * expected):
+            due *= 2
+        return due
 
 
 def length_class(length: int) -> int:

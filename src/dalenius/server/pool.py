@@ -19,9 +19,8 @@ Report = Callable[[Task, str], object]
 class Pool:
     """So many workers, and those who wait for one, in turn by asker.
 
-    Guarantee: no asker holds all workers while others wait or could come, and questions that are charged never hold
-    the last `spare` ones; a task that takes longer than its seconds is killed, and a fresh worker takes the place. What
-    was charged by then stays charged.
+    Guarantee: no asker holds all workers while others wait or could come; a task that takes longer than its seconds is
+    killed, and a fresh worker takes the place. What was charged by then stays charged.
     """
 
     def __init__(
@@ -30,14 +29,13 @@ class Pool:
         size: int,
         *,
         waiting: int,
-        spare: int = 0,
         patience: float | None = None,
         kept: bool = True,
         report: Report = lambda task, reason: None,
     ) -> None:
         self._command, self.size, self._most_waiting, self._kept = tuple(command), size, waiting, kept
         self._patience, self._report, self._failed = patience, report, (-_RETRY_SECONDS, RESTARTING)
-        self._turns = Turns(size, spare=spare)
+        self._turns = Turns(size)
         self._idle: list[Worker] = []
         self._starting: set[asyncio.Task[None]] = set()
         self._count, self.killed, self._closing = 0, 0, False
@@ -108,7 +106,7 @@ class Pool:
 
     async def _turn(self, task: Task, asker: str) -> tuple[Turn, Worker]:
         """The next worker that is free for this asker; nobody waits for ever."""
-        turn = Turn(asker, task.charging, task.urgent, asyncio.get_running_loop().create_future())
+        turn = Turn(asker, task.urgent, asyncio.get_running_loop().create_future())
         try:
             async with asyncio.timeout(self._patience):
                 return turn, await self._given(turn)
@@ -179,3 +177,40 @@ class Pool:
                 self._start_another()
             await (worker.close() if usable else worker.kill())
         self._match()
+
+
+class Apart:
+    """Workers that read rows, and others that never do.
+
+    Guarantee: what is not charged waits for no worker that reads rows, so that nothing of a row reaches its queue.
+    """
+
+    def __init__(self, readers: Pool, others: Pool) -> None:
+        self._readers, self._others = readers, others
+
+    async def start(self) -> None:
+        """Start all workers; raises what the first that fails met."""
+        found = await asyncio.gather(self._readers.start(), self._others.start(), return_exceptions=True)
+        if failed := [each for each in found if isinstance(each, BaseException)]:
+            await self.close()
+            raise failed[0]
+
+    async def do(self, task: Task, *, asker: str) -> Done:
+        """Have a task done: what is charged by a worker that reads rows, and all else by one that does not."""
+        return await (self._readers if task.charging else self._others).do(task, asker=asker)
+
+    @property
+    def alive(self) -> int:
+        return self._readers.alive + self._others.alive
+
+    @property
+    def waiting(self) -> int:
+        return self._readers.waiting + self._others.waiting
+
+    @property
+    def killed(self) -> int:
+        return self._readers.killed + self._others.killed
+
+    async def close(self) -> None:
+        """Take nothing new, and end all workers that are free."""
+        await asyncio.gather(self._readers.close(), self._others.close())

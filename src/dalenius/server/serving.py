@@ -27,10 +27,10 @@ from dalenius.server.connections import Connection, Crowd
 from dalenius.server.grid import Grid
 from dalenius.server.limits import Limits, confine
 from dalenius.server.logs import Log
-from dalenius.server.pool import Pool
+from dalenius.server.pool import Apart, Pool
 from dalenius.server.workers import Task, WorkerGone, worker_command
 
-_LEAST_WORKERS, _MOST_WORKERS = 2, 1000
+_LEAST_WORKERS, _MOST_WORKERS, _OTHERS = 2, 1000, 2
 _HEADER_BYTES = 32_768
 
 
@@ -73,7 +73,7 @@ class Serving:
 
     @property
     def size(self) -> int:
-        """How many workers there are for questions; one more is kept for what is quick."""
+        """How many workers read rows; two more are there for what reads none."""
         return self.workers or max(_LEAST_WORKERS, os.cpu_count() or 1)
 
     @property
@@ -127,7 +127,8 @@ async def opened_front(serving: Serving, log: Log) -> AsyncIterator[Front]:
         keep_lost(serving.folder / OWNER_LOG, what=task.what, who=task.who, reason=reason)
 
     start = partial(Pool, serving.command, waiting=limits.waiting, report=report)
-    pool = start(serving.size + 1, spare=1, patience=limits.patience)
+    readers, others = (start(size, patience=limits.patience) for size in (serving.size, _OTHERS))
+    pool = Apart(readers, others)
     long_pool = start(serving.size, kept=False)
     front = Front(Tokens(ledger), pool, long_pool, serving.grid, limits, log, serving.offers_admin)
     try:

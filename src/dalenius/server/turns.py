@@ -13,7 +13,6 @@ class Turn:
     """Somebody who waits for a worker, or has one. What is `urgent`, the owner's decisions, comes first."""
 
     asker: str
-    charging: bool
     urgent: bool
     given: asyncio.Future[Any]
 
@@ -21,15 +20,13 @@ class Turn:
 class Turns:
     """Those who wait for one of `size` workers, in turn by asker, and those who have one.
 
-    Guarantee: questions that are charged never hold the last `spare` workers, however many ask them; no asker holds all
-    workers that the task may have, unless there is one alone; what is urgent comes before everything else.
+    Guarantee: no asker holds all workers, unless there is one alone; what is urgent comes before everything else.
     """
 
-    def __init__(self, size: int, *, spare: int = 0) -> None:
-        self._size, self._spare = size, spare
+    def __init__(self, size: int) -> None:
+        self._size = size
         self._rows: dict[str, list[Turn]] = {}
         self._held: Counter[str] = Counter()
-        self._charging = 0
 
     @property
     def waiting(self) -> list[Turn]:
@@ -57,7 +54,6 @@ class Turns:
         self._rows[turn.asker] = self._rows.pop(turn.asker)
         self.leave(turn)
         self._held[turn.asker] += 1
-        self._charging += turn.charging
         return turn
 
     def let_go(self, turn: Turn) -> None:
@@ -65,10 +61,6 @@ class Turns:
         self._held[turn.asker] -= 1
         if not self._held[turn.asker]:
             del self._held[turn.asker]
-        self._charging -= turn.charging
 
     def _may(self, turn: Turn) -> bool:
-        if turn.urgent:
-            return True
-        most = max(1, self._size - self._spare if turn.charging else self._size)
-        return self._held[turn.asker] < max(1, most - 1) and not (turn.charging and self._charging >= most)
+        return turn.urgent or self._held[turn.asker] < max(1, self._size - 1)

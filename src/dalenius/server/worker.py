@@ -86,7 +86,9 @@ def _next(tasks: queue.SimpleQueue[bytes], desk: Desk) -> dict[str, Any]:
 def _reply(out: BinaryIO, desk: Desk, task: dict[str, Any]) -> None:
     """Do a task, and send the number of the task, facts and the length of the body, and then the body."""
     try:
-        reply = desk.do(task["what"], task["who"], task["role"], task["given"], tell=_teller(out, task))
+        reply = desk.do(
+            task["what"], task["who"], task["role"], task["given"], tell=_teller(out, task), seconds=task["seconds"]
+        )
         head, body = reply.facts, reply.body if isinstance(reply.body, bytes) else reply.body.encode()
     except BaseException as error:
         if not isinstance(error, DaleniusError | Faulted):

@@ -43,8 +43,9 @@ class Task:
 
     def line(self, number: int) -> bytes:
         """The task as a worker reads it; the reply repeats its number."""
-        said = {"what": self.what, "who": self.who, "role": self.role, "given": self.given, "tell": bool(self.tell)}
-        return json.dumps({"number": number, **said}).encode() + b"\n"
+        said = {"what": self.what, "who": self.who, "role": self.role, "given": self.given}
+        how = {"number": number, "seconds": self.seconds, "tell": bool(self.tell)}
+        return json.dumps({**said, **how}).encode() + b"\n"
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,9 @@ class Engine:
             raise QueryRefused(step, rule="it does not fit", instead="Ask for less.")
         return f"SELECT {step}"
 
+    def expected_seconds(self, step: str) -> float:
+        return 1.0
+
     def run(self, step: str, *, seconds: float, tick: object = None) -> str:
         self.events.append(f"ran {step}")
         self.limits.append(seconds)

@@ -23,6 +23,7 @@ from dalenius.server.asks import Desk
 from dalenius.server.faults import LEDGER_REFUSED, Faulted
 from dalenius.server.grid import Grid
 from dalenius.server.worker import _reply
+from dalenius.server.workers import Task
 from servers import COUNT, QUICK
 
 
@@ -120,7 +121,7 @@ def test_a_table_that_cannot_be_asked_yet_hides_no_other(tmp_path: Path) -> None
 def replied(desk: Desk, what: str, **given: object) -> tuple[dict[str, object], bytes]:
     """What a worker sends: the line and the body."""
     out = io.BytesIO()
-    _reply(out, desk, {"number": 7, "what": what, "who": "ana", "role": "analyst", "given": given, "tell": False})
+    _reply(out, desk, json.loads(Task(what, "ana", "analyst", given).line(7)))
     head, _, body = out.getvalue().partition(b"\n")
     return json.loads(head), body
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from math import log2
 
 import pytest
 from hypothesis import given
@@ -52,19 +54,53 @@ def test_bodies_fill_their_class_and_keep_their_bytes(body: bytes) -> None:
     assert len(filled) == length_class(len(body)) == length_class(len(filled))
 
 
-def left_at(served: Served, work: float) -> float:
-    """When a reply leaves, in seconds from its request, if the work takes so long."""
+@given(st.floats(0, 3600), st.floats(0, 3600), st.floats(0, 3600), st.floats(0.001, 1))
+def test_paid_work_that_is_ready_when_due_is_over_at_the_same_time(
+    one: float, other: float, expected: float, step: float
+) -> None:
+    grid = Grid(step=step)
+    due = grid.over(0, expected=expected)
+    assert due >= grid.headroom * expected
+    assert log2(due / step) == round(log2(due / step))
+    assert max(one, other) > due or grid.over(one, expected=expected) == grid.over(other, expected=expected) == due
+
+
+def test_paid_work_that_is_not_ready_when_due_is_over_at_a_doubling() -> None:
+    grid = Grid(step=0.05, headroom=1)
+    assert [grid.over(at, expected=0.3) for at in (0, 0.4, 0.41, 0.81, 7)] == pytest.approx([0.4, 0.4, 0.8, 1.6, 12.8])
+
+
+COUNT = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.01", "fresh": True}
+
+
+def left_at(served: Served, work: float, path: str = "/v1/run", **body: object) -> float:
+    """When a reply leaves, in seconds from its request, if the work takes so long before anything is charged."""
     served.workers.before = lambda task: time.sleep(work)
     start = time.perf_counter()
-    assert served.of("owner", "owner").get("/v1/balance").status_code == 200
+    method = "POST" if body else "GET"
+    reply = served.of("owner", "owner").request(method, path, **({"json": body} if body else {}))
+    assert reply.status_code == 200
     return time.perf_counter() - start
 
 
-def test_replies_leave_on_the_grid_however_long_the_work_takes() -> None:
-    with clinic() as db, Served(db, grid=Grid(step=1, fine=9)) as served:
-        assert [round(left_at(served, work)) for work in (0, 0.1, 0.4, 1.2)] == [1, 1, 1, 2]
+def test_charged_replies_leave_on_the_grid_however_long_the_work_takes() -> None:
+    with clinic() as db, Served(db, grid=Grid(step=1, fine=9, headroom=0)) as served:
+        served.workers.settle_at_once()
+        assert [round(left_at(served, work, **COUNT)) for work in (0, 0.1, 0.4, 1.2)] == [1, 1, 1, 2]
 
 
 def test_the_test_above_notices_a_grid_that_is_too_fine() -> None:
     with clinic() as db, Served(db, grid=Grid(step=0.001)) as served:
-        assert left_at(served, 0) < 0.5
+        assert left_at(served, 0, **COUNT) < 0.5
+
+
+def test_what_reads_no_rows_leaves_at_once_unless_rows_are_read_for_somebody() -> None:
+    with clinic() as db, Served(db, grid=Grid(step=1, fine=9)) as served, ThreadPoolExecutor() as threads:
+        assert left_at(served, 0, "/v1/balance") < 0.5
+        served.workers.before = lambda task: None
+        paid = threads.submit(served.of("owner", "owner").post, "/v1/run", json=COUNT)
+        time.sleep(0.3)
+        beside = left_at(served, 0, "/v1/health")
+        assert paid.result().status_code == 200
+        assert 0.9 < beside < 1.9
+        assert left_at(served, 0, "/v1/health") < 0.5

@@ -20,7 +20,7 @@ import pytest
 
 from dalenius.errors import DaleniusError, LedgerRefused
 from dalenius.server.faults import Faulted
-from dalenius.server.pool import Pool
+from dalenius.server.pool import Apart, Pool
 from dalenius.server.workers import Done, Task, WorkerGone
 
 SCRIPT = """
@@ -72,7 +72,7 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(work)
 
 
-async def with_pool(used: Pool, work: Any) -> Any:
+async def with_pool(used: Pool | Apart, work: Any) -> Any:
     await used.start()
     try:
         return await work(used)
@@ -80,7 +80,7 @@ async def with_pool(used: Pool, work: Any) -> Any:
         await used.close()
 
 
-async def code(used: Pool, wanted: Task, asker: str = "ana") -> str:
+async def code(used: Pool | Apart, wanted: Task, asker: str = "ana") -> str:
     try:
         await used.do(wanted, asker=asker)
     except Faulted as faulted:
@@ -177,10 +177,10 @@ def test_one_asker_never_holds_all_workers() -> None:
         await asyncio.gather(*slow, return_exceptions=True)
         return waited
 
-    assert run(with_pool(pool(3, spare=1), work)) < 2
+    assert run(with_pool(pool(3), work)) < 2
 
 
-async def asked_under_siege(used: Pool, wanted: Task) -> float:
+async def asked_under_siege(used: Pool | Apart, wanted: Task) -> float:
     """How long a task waits while two askers have as many slow questions as they like."""
     askers = ["ana", "bob"] * 4
     slow = [asyncio.ensure_future(code(used, Task("wait", asker, "analyst", {"seconds": 3}, 9, True), asker))
@@ -195,12 +195,12 @@ async def asked_under_siege(used: Pool, wanted: Task) -> float:
     return waited
 
 
-@pytest.mark.parametrize(("spare", "held_up"), [(1, False), (0, True)])
-def test_slow_questions_of_however_many_askers_leave_a_worker_for_what_is_quick(spare: int, held_up: bool) -> None:
-    """Without a spare worker it waits: that is what this test would notice."""
-    quick = Task("echo", "carl", "analyst", {}, 5, False)
-    waited = run(with_pool(pool(3, spare=spare), lambda used: asked_under_siege(used, quick)))
-    assert (waited > 2) == held_up
+@pytest.mark.parametrize("charging", [False, True])
+def test_what_is_not_charged_waits_for_no_worker_that_reads_rows(charging: bool) -> None:
+    """What is charged waits: that is what this test would notice."""
+    wanted = Task("echo", "carl", "analyst", {}, 5, charging)
+    waited = run(with_pool(Apart(pool(2), pool(1)), lambda used: asked_under_siege(used, wanted)))
+    assert (waited > 2) == charging
 
 
 def test_what_the_owner_decides_comes_first_and_is_never_one_too_many() -> None:

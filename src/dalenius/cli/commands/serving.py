@@ -32,7 +32,7 @@ def serve(chosen: argparse.Namespace, terminal: Terminal) -> None:
         port=chosen.port,
         admin=True if chosen.admin else False if chosen.no_admin else None,
         workers=chosen.workers,
-        grid=Grid(step=chosen.step),
+        grid=Grid(step=chosen.step, headroom=chosen.headroom),
         limits=Limits(seconds=chosen.seconds),
         certificate=_path(chosen.certificate),
         key=_path(chosen.key),

@@ -24,6 +24,10 @@ def add(commands: Commands) -> None:
     made.add_argument(
         "--step", metavar="S", type=float, default=0.05, help="replies leave in such steps (default: 0.05 s)"
     )
+    made.add_argument(
+        "--headroom", metavar="X", type=float, default=1.5,
+        help="an answer is due after X times what its plan should take (default: 1.5; more on a slower machine)",
+    )  # fmt: skip
     made.add_argument("--seconds", metavar="S", type=float, default=60, help="an answer may take so long (default: 60)")
     made.add_argument("--log", metavar="FILE", help="append the log to a file (default: standard error)")
     made = command(

@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 import duckdb
 import pyarrow as pa
 
+from dalenius.engines import durations
 from dalenius.engines.duckdb import blocks, csv_files, folders, snapshots
 from dalenius.engines.duckdb.connection import File, Limits, TablesInUse, run
 from dalenius.engines.duckdb.dialect import DUCKDB
+from dalenius.engines.duckdb.names import rows_table
 from dalenius.engines.engine import AS_DECLARED, Divided, Reading
 from dalenius.engines.neighbours import neighbours
 from dalenius.engines.sql.passes import spelled
@@ -54,6 +56,7 @@ class DuckDBEngine:
         self._file, self._log = File(path, self._limits, shared=folder is not None), log
         self._tables = {table.name: table for table in tables}
         self._imported: set[tuple[str, int]] = set()
+        self._sizes: dict[tuple[str, int], int] = {}
         if not path.exists():
             with self._file.writing() as connection:
                 snapshots.prepare(connection)
@@ -179,6 +182,21 @@ class DuckDBEngine:
     def spelled(self, step: Pass) -> str:
         """The SQL of a pass; it depends on public facts alone."""
         return spelled(step, DUCKDB)
+
+    def expected_seconds(self, step: Pass) -> float:
+        """About how long a pass takes, by public facts: the plan, and the size class of each table."""
+        return durations.expected_seconds(step, self._size)
+
+    def _size(self, table: Table) -> int:
+        """How many rows a public table has, and the class of the number that a private one has."""
+        if table.rows is not None:
+            return table.rows
+        key = (table.name, table.version)
+        if key not in self._sizes:
+            count = f"SELECT count(*) FROM {rows_table(table)}"
+            rows = self._looked(lambda file: int((file.execute(count).fetchone() or (0,))[0]), table.name)
+            self._sizes[key] = durations.size_class(rows)
+        return self._sizes[key]
 
     def run(
         self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None

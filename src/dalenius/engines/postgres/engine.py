@@ -34,6 +34,7 @@ class PostgresEngine(LiveEngine):
     failed, for the owner alone.
     """
 
+    pass_seconds = 0.02
     unkept = (
         "no constraint or index of the database keeps its column unique by itself",
         "Add a primary key, a UNIQUE constraint or a unique index on it; or say",

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dalenius.engines.durations import PASS
 from dalenius.engines.engine import AS_DECLARED, Reading
 from dalenius.engines.hashing import kept, number
 from dalenius.engines.reference.canonical import RawRows, import_rows
@@ -69,6 +70,10 @@ class ReferenceEngine:
     def spelled(self, step: Pass) -> str:
         """What is run: the pass itself."""
         return repr(step)
+
+    def expected_seconds(self, step: Pass) -> float:
+        """About how long a pass over a few rows takes; nobody waits for this engine."""
+        return PASS
 
     def run(
         self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None

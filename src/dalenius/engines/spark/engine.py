@@ -29,6 +29,8 @@ class SparkEngine(LiveEngine):
     """Tables of a Spark catalog and Parquet files. `address` is "spark" (the session of this process), "local[2]" or
     another master, "sc://host:port" (Connect), or a session; nothing is changed in that session."""
 
+    pass_seconds = 0.8
+
     def __init__(
         self, address: Any, *, seconds: float = 3600, log: Callable[[BaseException], object] = lambda error: None
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -39,6 +39,9 @@ class LiveEngine(ABC):
 
     unkept = "nothing here keeps rows that change from having equal keys", "Say"
     """Why a key that is declared unique is refused, and what begins the advice."""
+
+    pass_seconds: ClassVar[float]
+    """How long a pass over a few rows takes."""
 
     def __init__(self, dialect: LiveDialect, *, seconds: float, log: Callable[[BaseException], object]) -> None:
         self.dialect, self._seconds, self._log = dialect, seconds, log
@@ -281,6 +284,10 @@ class LiveEngine(ABC):
     def spelled(self, step: Pass) -> str:
         """The SQL of a pass; it depends on public facts alone."""
         return spelled(step, self.dialect)
+
+    def expected_seconds(self, step: Pass) -> float:
+        """About how long a pass over a few rows takes: rows that stay elsewhere are never counted."""
+        return self.pass_seconds
 
     def run(self, step: Pass, *, seconds: float | None = None, tick: Tick | None = None) -> Exact[Cells]:
         """The result of a pass, sealed; stopped after `seconds`, or the engine's own limit."""

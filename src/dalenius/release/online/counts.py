@@ -227,20 +227,21 @@ class OnlineCounts:
 
     def _begun(self) -> OnlineSession:
         """A session over the rows, which are counted anew and stay sealed; nothing is claimed before it is asked."""
-        curator, began = self._asker.curator, time.monotonic()
+        curator, began, expected = self._asker.curator, time.monotonic(), 0.0
         failed: BaseException | None = None
         try:
             (step,) = self._opening.passes
+            expected = curator.engine.expected_seconds(step)
             histogram = self._opening.histogram(curator.engine.run(step, seconds=curator.seconds))
             paid = Allowance(self._opening.for_rounds, neighbours=self._opening.neighbours)
-            curator.settle(time.monotonic() - began)
+            curator.settle(time.monotonic() - began, expected)
             return self._plan.start(
                 histogram, paid, fresh_entropy(), hypothesis=self._known.counts, claim=self._claimed
             )
         except BaseException as error:
             failed = error
         if not isinstance(failed, KeyboardInterrupt):
-            curator.settle(time.monotonic() - began)
+            curator.settle(time.monotonic() - began, expected)
         # Out of the handler, so that neither the error nor its text travels along: both can depend on rows.
         curator.log.record(self._receipt.id, self._asker.name, failed)
         raise KeyboardInterrupt(str(WorkStopped())) if isinstance(failed, KeyboardInterrupt) else WorkStopped
