@@ -62,7 +62,8 @@ def catalogs(draw: st.DrawFn) -> Catalog:
         ("shifts", "doctor", "Ärzte"),
         ("cities", None, None),
     ]
-    keys = {"orders": ["id", "customer"], "lines": ["no"]}
+    claimed: Any = st.sampled_from([["id", "customer"], {"id": 3, "customer": "unique"}, {"id": 1, "customer": 10**6}])
+    keys: dict[str, Any] = {"orders": draw(claimed), "lines": draw(st.sampled_from([["no"], {"no": 7}]))}
     for name, unit, people in units:
         columns = draw(st.dictionaries(st.sampled_from(WORDS), domains(), min_size=1, max_size=4))
         renamed = draw(

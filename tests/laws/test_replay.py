@@ -174,7 +174,7 @@ def counts_that_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
         (half_of_the_charge, "charge"),
         (keys_of_the_data, "leak"),
         (noise_by_the_data, "parameters"),
-        (a_measurement_more_for_many, "calls or parameters"),
+        (a_measurement_more_for_many, "calls or parameters or charge"),
         (an_error_for_many_rows, "error"),
         (seeded_noise, "noise"),
     ],

@@ -5,15 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dalenius.engines.claims import key_owners
 from dalenius.engines.conformance.comparing import totals_of
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.hashing import group_hash, identity
+from dalenius.engines.reference.canonical import owners
 from dalenius.engines.reference.engine import ReferenceEngine
 from dalenius.errors import DataMismatch
 from dalenius.privacy.exact import unseal
@@ -229,3 +233,43 @@ def test_a_table_whose_plans_count_other_claims_than_its_path_has_is_refused() -
     with pytest.raises(DataMismatch, match="keys on the path of its unit are declared otherwise"):
         made.register(unaware, pa.table(rows["items"]))
     made.close()
+
+
+# ---- the bound, over one and two hops
+
+FEW, LATER = 2, 2
+ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=25)
+
+
+@given(orders=ROWS, items=ROWS, notes=st.lists(st.integers(0, 6), max_size=20), gone=st.integers(0, 6), data=st.data())
+def test_a_unit_that_goes_changes_what_few_others_own(
+    orders: list[tuple[int, int]], items: list[tuple[int, int]], notes: list[int], gone: int, data: st.DataObject
+) -> None:
+    """With it go any rows behind the keys that it keeps: at most K others own other items, and at most K + L + 2KL
+    other notes, where L keys of items count of a unit."""
+    declared = tables(deep=True)
+    declared["orders"] = replace(declared["orders"], claims=(("order_id", FEW),))
+    kept = sorted({key for unit, key in orders if unit == gone}, key=lambda key: (group_hash(gone, (key,)), key))[:FEW]
+    behind = [place for place, (key, _) in enumerate(items) if key in kept]
+    going = data.draw(st.sets(st.sampled_from(behind))) if behind else set()
+    left = [pair for pair in orders if pair[0] != gone], [row for place, row in enumerate(items) if place not in going]
+    before, after = (_owned(declared, *given, notes) for given in ((orders, items), left))
+    for table, most in (("items", FEW), ("notes", FEW + LATER + 2 * FEW * LATER)):
+        changed = {unit for unit in range(7) if before[table].get(unit) != after[table].get(unit)}
+        assert len(changed - {gone}) <= most
+
+
+def _owned(
+    declared: dict[str, Table], orders: list[tuple[int, int]], items: list[tuple[int, int]], notes: list[int]
+) -> dict[str, dict[Any, list[Any]]]:
+    """The rows of each unit in both tables behind keys, by what they hold."""
+    raw = {
+        "orders": [{"person": unit, "order_id": key} for unit, key in orders],
+        "items": [{"order_id": key, "item_id": own} for key, own in items],
+        "notes": [{"item_id": key, "number": place} for place, key in enumerate(notes)],
+    }
+    found: dict[str, dict[Any, list[Any]]] = {"items": {}, "notes": {}}
+    for name, mine in found.items():
+        for row, unit in zip(raw[name], owners(declared[name], raw, declared), strict=True):
+            mine.setdefault(unit, []).append(sorted(row.items()))
+    return {name: {unit: sorted(rows) for unit, rows in each.items()} for name, each in found.items()}

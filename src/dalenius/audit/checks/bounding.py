@@ -125,7 +125,7 @@ def _of_shared_keys() -> Iterator[Part]:
             found, shares = list(broken_among(plan, chosen, results)), reached(plan, chosen, results)
             counts = Counter(each.norm for each in found) | Counter(_counted("shared keys", len(shares), len(found)))
             counts["several"] = sum(share * steps > 1 for share in shares)
-            yield Part(dict(counts), tuple(f"{SHARED[plan.seed][-40:]}: {each}; {_AGAIN}" for each in found[:3]))
+            yield Part(dict(counts), tuple(f"{SHARED[plan.seed][-40:]}: {each}; {_AGAIN}" for each in found[:1]))
     finally:
         load.close()
 

@@ -181,6 +181,7 @@ def with_unit(schema: Schema, rows: Filled, population: str, way: str, which: in
             break
         kinds = rows[table.name].schema
         drawn = [_row(table, added, way, draws, NEWCOMER + which, place) for place in range(1 if single else HEAVY)]
+        _state_others_keys(table, drawn, rows[table.name])
         columns = {kind.name: [_fitting(row[kind.name], kind.type) for row in drawn] for kind in kinds}
         added[table.name] = pa.table({kind.name: pa.array(columns[kind.name], kind.type) for kind in kinds})
     return {name: pa.concat_tables([each, added[name]]) if name in added else each for name, each in rows.items()}
@@ -198,6 +199,14 @@ def _row(table: Table, added: Filled, way: str, draws: Draws, newcomer: int, pla
         keys = added[unit.table].column(unit.key)
         row[unit.column] = keys[draws.below(len(keys))].as_py()
     return row
+
+
+def _state_others_keys(table: Table, drawn: list[dict[str, Any]], known: pa.Table) -> None:
+    """Let every second row state a key of somebody else, where several units may state one."""
+    for key, _ in table.claims:
+        theirs = known.column(key).to_pylist()
+        for row, other in zip(drawn[::2], theirs, strict=False):
+            row[key] = other
 
 
 def _own_key(domain: Domain, newcomer: int, place: int) -> Any:

@@ -14,7 +14,11 @@ from dalenius.engines.conformance.expressions import random_expressions
 from dalenius.engines.conformance.plans import Generated, generated
 from dalenius.engines.conformance.worlds import apart, owned, small_database, world
 from dalenius.errors import DataMismatch
+from dalenius.query.binding.binder import bind
 from dalenius.query.expressions import Expression
+from dalenius.query.pricing.measurements import lower
+from dalenius.query.sql.reader import read
+from dalenius.query.tables import Most
 
 Tick: TypeAlias = Callable[[float], object]
 BATCH = 50
@@ -27,7 +31,7 @@ EACH = 20
 """Plans over one world."""
 MOST = 25
 """Differences after which a check ends: an engine that has so many has more."""
-_WORLDS = 50
+_WORLDS, _SHARING = 50, 1
 _QUICK_ROWS, _SHORT = 200, (4450, 16950, 9500, 19700, 5050, 16850, 21250, 15650)
 
 
@@ -100,6 +104,9 @@ def _quick_differences(engine: Checked) -> Iterator[Difference]:
     tables = Tables(engine, here, owned(small_database(here, "conformance 0")))
     for plan in few_plans():
         yield from tables.differences(plan)
+    sharing = shared_keys_plan()
+    rows = owned(small_database(sharing.world, "conformance 0"))
+    yield from Tables(engine, sharing.world, rows, ("orders", "lines")).differences(sharing)
 
 
 @dataclass(frozen=True)
@@ -147,6 +154,14 @@ def few_plans() -> list[Generated]:
     """Short plans over the first world that have all kinds of nodes, passes and bounds between them."""
     found = [generated(number, worlds=_WORLDS, tables=apart) for number in _SHORT]
     return [plan for plan in found if plan is not None]
+
+
+def shared_keys_plan() -> Generated:
+    """A short plan along keys that several people state: whose they are decides every number of it."""
+    here = world(_SHARING)
+    query = read("SELECT city, COUNT(*) AS n, COUNT(DISTINCT person) AS units FROM lines GROUP BY city")
+    question = bind(query, apart(here), most=Most(rows=2, groups=1))
+    return Generated(0, here, query, question, lower(question))
 
 
 def _plans(where: int, seed: int) -> Iterator[Generated]:

@@ -162,11 +162,11 @@ def values_of(expressions: Sequence[Expression]) -> Pass:
 class Tables:
     """The tables of a world in an engine, and in the reference."""
 
-    def __init__(self, engine: Checked, here: World, rows: Database) -> None:
-        tables = apart(here)
+    def __init__(self, engine: Checked, here: World, rows: Database, names: Sequence[str] = ORDER) -> None:
+        tables = {name: table for name, table in apart(here).items() if name in names}
         self._engine, self._reference = engine, ReferenceEngine(tables.values(), rows)
         engine.hold(())
-        for name in ORDER:
+        for name in names:
             engine.register(tables[name], here.arrow(rows, name))
 
     def differences(self, plan: Generated) -> Iterator[Difference]:
