@@ -91,3 +91,15 @@ def test_help_loads_neither_an_engine_nor_numpy() -> None:
     code = f"import sys; from dalenius.cli.parser import parser; import dalenius.cli.main; parser(); print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_option_that_takes_several_forgets_those_that_came_before(name: str) -> None:
+    lists = [each for each in options(COMMANDS[name]) if each.nargs in ("+", "*")]
+    assert [each.option_strings for each in lists if not isinstance(each, argparse._ExtendAction)] == []
+
+
+def test_tables_may_be_named_one_by_one_or_together() -> None:
+    """Before, of `--tables a --tables b` only b was granted."""
+    given = parser().parse_args(["grant", "clinic", "ana", "--tables", "a", "--tables", "b", "c"])
+    assert given.tables == ["a", "b", "c"]
