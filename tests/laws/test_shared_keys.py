@@ -12,6 +12,10 @@ import pyarrow as pa
 import pytest
 
 import dalenius as dl
+from dalenius.audit.replay.loading import duckdb_with
+from dalenius.audit.replay.neighbours import shared_key_steps
+from dalenius.audit.replay.queries import replayed, some_price
+from dalenius.audit.replay.statistics import along_shared_keys
 from dalenius.curator import door
 from dalenius.curator.asking.prices import Offer
 from dalenius.curator.databases import Database
@@ -19,6 +23,7 @@ from dalenius.curator.door import Payable, require_covered
 from dalenius.errors import QueryRefused
 from dalenius.learn import MeanEstimator, QuantileEstimator, Ridge
 from dalenius.mechanisms.robust import Range
+from dalenius.query.pricing import measurements
 from dalenius.query.pricing.measurements import Counts, Measurement, Numbers, lower
 from dalenius.query.pricing.pricing import Priced
 from dalenius.query.questions import Statistic
@@ -198,3 +203,27 @@ def test_only_questions_are_exempt_and_all_other_work_is_listed() -> None:
 
 def _looks(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name == "run" and "look" in [each.arg for each in node.args.args]
+
+
+# ---- both attacks on the way that paid questions take
+
+
+def replayed_kinds() -> set[str]:
+    """What a replay finds, when a victim or a hub comes, in questions along shared keys."""
+    found = set()
+    for plan in along_shared_keys():
+        for step in shared_key_steps(plan.world):
+            first, second = (duckdb_with(plan.world.seed, name) for name in (step.before, step.after))
+            question = some_price(plan.question, plan.seed)
+            assert question is not None
+            found |= {each.kind for each in replayed(question, first, second).findings}
+    return found
+
+
+def test_a_replay_between_neighbours_with_and_without_a_victim_or_a_hub_finds_nothing() -> None:
+    assert replayed_kinds() == set()
+
+
+def test_a_replay_finds_a_sensitivity_that_leaves_the_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measurements, "over_steps", lambda part, relation, neighbours: part)
+    assert "sensitivity" in replayed_kinds()

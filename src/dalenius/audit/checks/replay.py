@@ -12,6 +12,7 @@ from shlex import quote
 
 from dalenius.audit.checks.outcomes import Asked, Figure, Outcome
 from dalenius.audit.checks.sharing import WORLDS, Part, Tally, alone, numbered, shared
+from dalenius.audit.replay.bounding import by_shared_keys
 from dalenius.audit.replay.loading import Databases, Loader, duckdb_of, read_by
 from dalenius.audit.replay.neighbours import Step, database, steps_for
 from dalenius.audit.replay.queries import replayed, runs_on, some_price
@@ -119,7 +120,10 @@ def hurtful(plan: Generated) -> Step:
     names = {table.name for table in plan.question.relation.tables}
     steps = steps_for(plan)
     close = [step for step in steps if not step.heavy or names & set(step.heavy)]
-    return Draws(f"replayed steps {plan.seed}").choice(close or steps)
+    draws = Draws(f"replayed steps {plan.seed}")
+    found: Step = draws.choice(close or steps)
+    sharing = by_shared_keys(plan)
+    return sharing[0] if sharing and draws.chance(50) else found
 
 
 def in_either_order(plan: Generated, step: Step) -> tuple[str, str]:
