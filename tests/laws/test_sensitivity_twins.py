@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dalenius.audit.replay.bounding import all_broken, broken, narrowed
-from dalenius.audit.replay.neighbours import database, steps, steps_for
+from dalenius.audit.replay.neighbours import database, shared_key_steps, steps
 from dalenius.engines.conformance.plans import Generated, nodes, plans
 from dalenius.engines.conformance.worlds import world
 from dalenius.engines.duckdb import snapshots
@@ -213,15 +213,13 @@ def test_texts_hashed_by_their_place_are_noticed(monkeypatch: pytest.MonkeyPatch
     assert caught(lambda plan: plan.question.public_keys is None, load=fresh(), places=(1, 2))
 
 
-def test_rows_given_to_one_of_their_units_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Import._pairs
-    one = f"SELECT via, max({OWNER}) AS {OWNER}"
-    monkeypatch.setattr(Import, "_pairs", lambda self, via: f"{one} FROM ({right(self, via)}) GROUP BY via")
+def test_keys_given_to_the_first_of_all_who_state_them_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One owner is not enough: whoever has the smallest id and states the keys of 300 others would take them all."""
+    one = f"SELECT claim, min({OWNER}) AS {OWNER}"
+    monkeypatch.setattr(snapshots, "owned_keys", lambda d, stated, **_: f"{one} FROM ({stated}) GROUP BY claim")
     load = fresh()
-    for plan in filter(reading("lines"), plans(PLANS, where=1)):
-        if any(broken(plan, [step for step in steps_for(plan) if step.name == "remove, unit"], load)):
-            return
-    pytest.fail("nothing was noticed")
+    (hub,) = [step for step in shared_key_steps(world(3)) if step.name == "add, hub"]
+    assert any(any(broken(plan, [hub], load)) for plan in filter(reading("lines"), plans(PLANS, where=3)))
 
 
 def test_rows_named_by_their_position_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
