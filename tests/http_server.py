@@ -45,7 +45,7 @@ class InThread:
     def _done(self, task: Task) -> Done:
         out = io.BytesIO()
         worker._reply(out, self._desk, {**json.loads(task.line(1)), "tell": False})
-        head, body = out.getvalue().split(b"\n", 1)
+        _, head, body = out.getvalue().split(b"\n", 2)
         facts = json.loads(head)
         if "error" in facts:
             raise Faulted(Fault.from_facts(facts))

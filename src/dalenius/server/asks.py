@@ -166,7 +166,7 @@ class Desk:
         """Wait until paid work is over: others too can see when an answer enters the ledger. A little before its
         deadline whatever is ready is over."""
         over, due = (self._grid.over(each, expected=expected) for each in (elapsed, 0))
-        self._late = round(math.log2(over / due))
+        self._late = round(over / due).bit_length() - 1
         time.sleep(max(0, min(over, elapsed + self._deadline - time.monotonic()) - elapsed))
 
     # ---- what was charged

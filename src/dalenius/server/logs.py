@@ -24,7 +24,8 @@ class Log:
     """Writes lines to whoever wants them; without anybody they go nowhere.
 
     Guarantee: a line is made of the name of a route, a status class, a step of the grid, doublings after an answer was
-    due, a name out of the ledger and the time. No header, address, body, text of a question, token or message of an error enters it.
+    due, a name out of the ledger and the time. No header, address, body, text of a question, token or message of an
+    error enters it.
     """
 
     def __init__(self, write: Callable[[str], object] | None = None) -> None:

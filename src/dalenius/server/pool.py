@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from dalenius.errors import DaleniusError
 from dalenius.server.faults import BUSY, CLOSING, INTERNAL, LEDGER_REFUSED, RESTARTING, STOPPED, TOO_LONG, Faulted
 from dalenius.server.turns import Turn, Turns
-from dalenius.server.workers import Done, Task, Worker, WorkerGone
+from dalenius.server.workers import Done, NotBegun, Task, Worker, WorkerGone
 
 _RETRY_SECONDS = 2.0
 Report = Callable[[Task, str], object]
@@ -62,7 +63,13 @@ class Pool:
             raise Faulted(CLOSING)
         if self.waiting >= self._most_waiting and not task.urgent:
             raise Faulted(BUSY)
-        self._require_startable()
+        for _ in range(self.size + 1):
+            self._require_startable()
+            with suppress(NotBegun):  # one that ended while it had nothing to do: the next takes the task
+                return await self._done(task, asker)
+        raise Faulted(RESTARTING)
+
+    async def _done(self, task: Task, asker: str) -> Done:
         turn, worker = await self._turn(task, asker)
         usable = False
         try:
@@ -76,6 +83,8 @@ class Pool:
         except TimeoutError:
             self._report(task, f"it took longer than its {task.seconds:g} seconds, and its worker was killed")
             raise Faulted(STOPPED if task.charging else TOO_LONG) from None
+        except NotBegun:
+            raise
         except (WorkerGone, ConnectionError):
             self._report(task, "its worker ended, or said what no worker says; did it run out of memory?")
             raise Faulted(STOPPED if task.charging else INTERNAL) from None

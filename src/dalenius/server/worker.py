@@ -84,7 +84,8 @@ def _next(tasks: queue.SimpleQueue[bytes], desk: Desk) -> dict[str, Any]:
 
 
 def _reply(out: BinaryIO, desk: Desk, task: dict[str, Any]) -> None:
-    """Do a task, and send the number of the task, facts and the length of the body, and then the body."""
+    """Say that a task is begun, do it, and send its number, facts and the length of the body, and then the body."""
+    _send(out, {"number": task["number"], "begun": True})
     try:
         reply = desk.do(
             task["what"], task["who"], task["role"], task["given"], tell=_teller(out, task), seconds=task["seconds"]

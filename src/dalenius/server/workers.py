@@ -74,6 +74,14 @@ class WorkerGone(Exception):
     """A worker ended by itself, or says what no worker says."""
 
 
+class WorkerEnded(WorkerGone):
+    """A worker ended where a line should begin."""
+
+
+class NotBegun(WorkerGone):
+    """A worker ended before it began with a task, of which nothing was done or charged."""
+
+
 class Worker:
     """One process. It leads a process group, so that killing it kills all that it started.
 
@@ -109,16 +117,22 @@ class Worker:
         return self._process.returncode is not None
 
     async def do(self, task: Task) -> Done:
-        """Have a task done; raises `Faulted`, `TimeoutError` or `WorkerGone`, and is of no more use after the last."""
+        """Have a task done; raises `Faulted`, `TimeoutError` or `WorkerGone`, and is of no more use after the last.
+
+        A worker says first that it begins, so that a question is not lost with one that had ended by then.
+        """
         assert self._process.stdin is not None
         self._number += 1
         async with asyncio.timeout(task.seconds):
             with suppress(ConnectionError):
                 self._process.stdin.write(task.line(self._number))
                 await self._process.stdin.drain()
-            head = await self._head()
-            while "percent" in head:
-                if task.tell:
+            try:
+                head = await self._head()
+            except WorkerEnded:
+                raise NotBegun from None
+            while "begun" in head or "percent" in head:
+                if task.tell and "percent" in head:
                     task.tell(head["percent"])
                 head = await self._head()
             if "error" in head:
@@ -151,7 +165,10 @@ class Worker:
     async def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         try:
-            found = json.loads(await self._process.stdout.readline())
+            line = await self._process.stdout.readline()
+            if not line:
+                raise WorkerEnded
+            found = json.loads(line)
         except ValueError:  # no JSON, no end of the line, or none within reach
             raise WorkerGone from None
         if not isinstance(found, dict):

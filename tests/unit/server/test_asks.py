@@ -122,7 +122,8 @@ def replied(desk: Desk, what: str, **given: object) -> tuple[dict[str, object], 
     """What a worker sends: the line and the body."""
     out = io.BytesIO()
     _reply(out, desk, json.loads(Task(what, "ana", "analyst", given).line(7)))
-    head, _, body = out.getvalue().partition(b"\n")
+    begun, head, body = out.getvalue().split(b"\n", 2)
+    assert json.loads(begun) == {"number": 7, "begun": True}
     return json.loads(head), body
 
 

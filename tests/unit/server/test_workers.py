@@ -30,6 +30,8 @@ say(ready=True)
 for line in sys.stdin:
     task = json.loads(line)
     what, given, number = task["what"], task["given"], task["number"]
+    if what == "early": os._exit(1)
+    say(number=number, begun=True)
     if what == "wait": time.sleep(given["seconds"])
     if what == "die": os._exit(1)
     if what == "child":
@@ -124,6 +126,8 @@ def test_a_reply_to_another_task_is_given_to_nobody() -> None:
         ("wait", False, "too_long"),
         ("die", True, "stopped"),
         ("die", False, "internal"),
+        ("early", True, "busy"),
+        ("early", False, "busy"),
         *[(nonsense, True, "stopped") for nonsense in NONSENSE],
         ("fail", True, "invalid"),
         ("ledger", True, "ledger_stopped"),
@@ -137,7 +141,7 @@ def test_what_fails_or_takes_too_long_gives_one_canned_reply_and_a_fresh_worker(
         return first, await code(used, task()), used.killed
 
     start = time.monotonic()
-    assert run(with_pool(pool(1), work)) == (expected, "done", int(what != "fail"))
+    assert run(with_pool(pool(1), work)) == (expected, "done", {"fail": 0, "early": 2}.get(what, 1))
     assert time.monotonic() - start < 10
 
 
@@ -315,12 +319,14 @@ def test_a_pool_that_closes_takes_nothing_new() -> None:
     assert run(with_pool(pool(1), work)) == "busy"
 
 
+@pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("charging", [True, False])
-def test_a_question_is_not_lost_with_workers_that_ended_before_it_came(charging: bool) -> None:
+def test_a_question_is_not_lost_with_workers_that_ended_before_it_came(charging: bool, known: bool) -> None:
     async def work(used: Pool) -> list[str]:
         for worker in used._idle:
             os.kill(worker._process.pid, signal.SIGKILL)
-        await asyncio.gather(*(worker._process.wait() for worker in used._idle))
+        if known:
+            await asyncio.gather(*(worker._process.wait() for worker in used._idle))
         return [await code(used, task(charging=charging)) for _ in range(3)]
 
     assert run(with_pool(pool(2), work)) == ["done"] * 3
