@@ -33,6 +33,7 @@ SOURCES = Path(__file__).resolve().parents[3] / "src" / "dalenius"
         ("epsilon='0.4' would still fit.", "--epsilon 0.4 would still fit."),
         ("exactly one of epsilon=, share=, error=; nothing", "exactly one of --epsilon, --share, --error; nothing"),
         ("add rename={'new_name': 'hours-week'}.", "add --rename 'new_name=hours-week'."),
+        ("as in keys={'order_id': 5}: each", "as in keys = { order_id = 5 } in catalog.toml: each"),
         ("token is None, but it must be in a file", "token is missing, but it must be in a file"),
         ("epsilon = 3 is what the budget says", "epsilon = 3 is what the budget says"),
     ],

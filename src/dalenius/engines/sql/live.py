@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from dalenius.engines.claims import unique_keys
 from dalenius.engines.sql.claims import owned_keys
 from dalenius.engines.sql.dialect import Dialect, Rows, listed
 from dalenius.query.plan.relations import Relation, Scan
@@ -174,9 +175,9 @@ class LiveDialect(Dialect):
 
     def _unique_id(self, found: Staying, key: str, kind: Kind) -> str:
         """The id of a key that is declared unique."""
-        column, text = found.columns[key], kind == "text" and self.id_kind(found.columns[key]) == "text"
-        written = self._id(column, kind)
-        return f"CASE WHEN {self.is_normal(column)} THEN {written} END" if text else written
+        column = found.columns[key]
+        written, kept = self._id(column, kind), key in unique_keys(found.table) and self.id_kind(column) == "text"
+        return f"CASE WHEN {self.is_normal(column)} THEN {written} END" if kept else written
 
     def is_normal(self, column: SourceColumn) -> str:
         """Whether a text is written as ids are compared. What a source takes for two texts may be one id, so a key that
