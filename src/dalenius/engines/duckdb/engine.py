@@ -15,7 +15,6 @@ from dalenius.engines import durations
 from dalenius.engines.duckdb import blocks, csv_files, folders, snapshots
 from dalenius.engines.duckdb.connection import File, Limits, TablesInUse, run
 from dalenius.engines.duckdb.dialect import DUCKDB
-from dalenius.engines.duckdb.names import rows_table
 from dalenius.engines.engine import AS_DECLARED, Divided, Reading
 from dalenius.engines.neighbours import neighbours
 from dalenius.engines.sql.passes import spelled
@@ -69,7 +68,11 @@ class DuckDBEngine:
     def missing(self, tables: Iterable[Table]) -> list[str]:
         """The names of tables whose version is not in the file."""
         unsure = [table for table in tables if (table.name, table.version) not in self._imported]
-        return self._looked(lambda file: snapshots.missing(file, unsure), unsure[0].name) if unsure else []
+        if not unsure:
+            return []
+        rows = self._looked(lambda file: snapshots.rows_of(file, unsure), unsure[0].name)
+        self._sizes |= {known: durations.size_class(count) for known, count in rows.items()}
+        return [table.name for table in unsure if (table.name, table.version) not in rows]
 
     def discard(self) -> None:
         """Drop the rows of tables that are not held; where others keep the file, the next import does it."""
@@ -105,8 +108,10 @@ class DuckDBEngine:
                 if not keep_earlier:
                     snapshots.discard(connection, self._tables)
                 snapshots.write(connection, table, source, self._tables, counts=counts, reading=reading)
+                rows = snapshots.rows_of(connection, [table])
             self._tables = {**self._tables, table.name: table}
             self._imported.add((table.name, table.version))
+            self._sizes |= {known: durations.size_class(count) for known, count in rows.items()}
             return
         except TablesInUse:
             problem = _in_use(table.name)
@@ -189,14 +194,8 @@ class DuckDBEngine:
 
     def _size(self, table: Table) -> int:
         """How many rows a public table has, and the class of the number that a private one has."""
-        if table.rows is not None:
-            return table.rows
-        key = (table.name, table.version)
-        if key not in self._sizes:
-            count = f"SELECT count(*) FROM {rows_table(table)}"
-            rows = self._looked(lambda file: int((file.execute(count).fetchone() or (0,))[0]), table.name)
-            self._sizes[key] = durations.size_class(rows)
-        return self._sizes[key]
+        known = self._sizes.get((table.name, table.version), durations.LEAST_CLASS)
+        return known if table.rows is None else table.rows
 
     def run(
         self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None

@@ -51,10 +51,12 @@ def prepare(connection: Connection) -> None:
     blocks.prepare(connection)
 
 
-def missing(connection: Connection, tables: Iterable[Table]) -> list[str]:
-    """The names of tables whose rows are not there in the version that counts."""
+def rows_of(connection: Connection, tables: Iterable[Table]) -> dict[tuple[str, int], int]:
+    """How many rows each of these tables has in its version; those whose rows are not there are left out."""
     there = _stored(connection)
-    return [table.name for table in tables if (table.name, table.version) not in there]
+    known = {(table.name, table.version): table for table in tables if (table.name, table.version) in there}
+    counts = {name: f"SELECT count(*) FROM {rows_table(table)}" for name, table in known.items()}
+    return {name: int((connection.execute(count).fetchone() or (0,))[0]) for name, count in counts.items()}
 
 
 def discard_orphan(connection: Connection, table: Table, held: Mapping[str, Table]) -> None:
