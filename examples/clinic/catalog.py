@@ -13,11 +13,17 @@ VISIT_ID = dl.Int(1, 10**7)
 
 
 def clinic(
-    *, epsilon: str = "20", patients: int = 3_000, folder: str | None = None, sources: Mapping[str, Any] | None = None
+    *,
+    epsilon: str = "20",
+    patients: int = 3_000,
+    folder: str | None = None,
+    sources: Mapping[str, Any] | None = None,
+    visits_of_one: int | str = "unique",
 ) -> dl.Database:
     """The clinic as a private database: in a new folder, or without one in memory, gone with the process.
 
-    `sources` says where each table stays, instead of importing made-up rows.
+    `sources` says where each table stays, instead of importing made-up rows. Labs find their patient by the id of a
+    visit; where nobody keeps these ids unique, as in Spark, `visits_of_one` says how many of one patient count.
     """
     rows = data.tables(patients=patients) if sources is None else sources
     db = dl.create(folder)
@@ -42,7 +48,7 @@ def clinic(
         population="patients",
         unit="patient_id",
         most=dl.Most(rows=10, groups=3),
-        keys=["visit_id"],
+        keys={"visit_id": visits_of_one},  # a number of a unit that counts, or "unique"
         columns={
             "visit_id": VISIT_ID,
             "age": dl.Int(0, 120),

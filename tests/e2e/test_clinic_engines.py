@@ -19,7 +19,7 @@ from examples.clinic import data
 from examples.clinic.catalog import clinic
 from examples.clinic.questions import QUESTIONS, Question
 from http_pairs import with_same_noise
-from placed import as_reader, load, parquet, postgres
+from placed import as_reader, load, parquet, postgres, run
 from spark_servers import session
 
 PATIENTS = 200
@@ -34,27 +34,34 @@ def server() -> Iterator[str]:
 def in_postgres(url: str, schema: str, tables: Mapping[str, pa.Table]) -> dl.Database:
     for name, rows in tables.items():
         load(url, schema, name, rows)
+    run(url, f"CREATE UNIQUE INDEX ON {schema}.visits (visit_id)")
     return clinic(sources={name: (as_reader(url), f"{schema}.{name}") for name in tables})
 
 
-@pytest.fixture(scope="module")
-def here() -> Iterator[dl.Database]:
-    """The clinic, imported."""
-    with clinic(patients=PATIENTS) as db:
-        yield db
-
-
 @pytest.fixture(scope="module", params=["postgres", "spark"])
-def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dl.Database]:
-    """The same clinic, whose rows stay elsewhere."""
-    tables = data.tables(patients=PATIENTS)
+def both(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[dl.Database, dl.Database]]:
+    """The clinic, imported, and the same clinic, whose rows stay elsewhere. Spark keeps no key unique."""
+    tables, visits = data.tables(patients=PATIENTS), "unique" if request.param == "postgres" else 50
     if request.param == "postgres":
-        db = in_postgres(request.getfixturevalue("server"), "clinic", tables)
+        there = in_postgres(request.getfixturevalue("server"), "clinic", tables)
     else:
         folders = parquet(tmp_path_factory.mktemp("clinic"), tables)
-        db = clinic(sources={name: (session(), str(folder)) for name, folder in folders.items()})
-    with db:
-        yield db
+        sources = {name: (session(), str(folder)) for name, folder in folders.items()}
+        there = clinic(sources=sources, visits_of_one=visits)
+    with there, clinic(patients=PATIENTS, visits_of_one=visits) as here:
+        yield here, there
+
+
+@pytest.fixture(scope="module")
+def here(both: tuple[dl.Database, dl.Database]) -> dl.Database:
+    return both[0]
+
+
+@pytest.fixture(scope="module")
+def there(both: tuple[dl.Database, dl.Database]) -> dl.Database:
+    return both[1]
 
 
 def words(question: Question) -> str:
