@@ -27,13 +27,12 @@ from dalenius.query.tables import Most
 from servers import CHANGED_WORKERS
 
 VICTIMS, OTHERS = 40, 10_000
-_TEXT = 900
 _CHOSEN = "born = {born} AND secret = {guess}"
 _SLOW = "a" * 50
 """The beginning of a pattern that is compared anew at nearly every character of a victim's texts."""
-_PAIRS = " AND ".join(f"NOT (a.icd LIKE '%{_SLOW}x{place}%' OR b.icd LIKE '%{_SLOW}y{place}%')" for place in range(12))
+_PAIRS = " AND ".join(f"NOT (a.icd LIKE '%{_SLOW}x{place}%' OR b.icd LIKE '%{_SLOW}y{place}%')" for place in range(6))
 _LONG = " AND ".join(f"LENGTH(REPLACE(LOWER(icd), 'q', '{place}')) <> {place}" for place in range(3))
-_MANY = " AND ".join(f"NOT icd LIKE '%{_SLOW}b{place}%'" for place in range(45))
+_MANY = " AND ".join(f"NOT icd LIKE '%a____q{place}%'" for place in range(12))
 SHAPES = {
     "self-join": "SELECT COUNT(*) AS n FROM visits a JOIN visits b ON a.patient_id = b.patient_id "
     "WHERE a.born = {born} AND b.secret = {guess} AND " + _PAIRS,
@@ -72,10 +71,15 @@ def secret_of(victim: int) -> int:
     return victim * 7 % 3 % 2
 
 
+def _note(chance: Random) -> str:
+    """A long text in which patterns nearly match at many places."""
+    return "".join(chance.choice("ac") for _ in range(450)) + "a" * 450
+
+
 def make_folder(folder: Path) -> dict[str, str]:
     """A folder with the table, and a token for each shape."""
     chance = Random(1)
-    rows = [(f"v{v}", 1000 + v, secret_of(v), "a" * _TEXT + f"{v} {n}") for v in range(VICTIMS)
+    rows = [(f"v{v}", 1000 + v, secret_of(v), f"{_note(chance)}{v} {n}") for v in range(VICTIMS)
             for n in range(100 + v * 400 // (VICTIMS - 1))]  # fmt: skip
     rows += [(f"p{p}", chance.randrange(1000), chance.randrange(2), f"I{chance.randrange(2000)}")
              for p in range(OTHERS) for _ in range(2)]  # fmt: skip

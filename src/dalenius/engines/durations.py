@@ -7,6 +7,7 @@ doubling, but no row may enter into it beyond the class of their number, which i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from dalenius.query.expressions import Call, Expression
@@ -29,17 +30,29 @@ from dalenius.query.tables import Table
 from dalenius.query.types import Choice, Text
 
 LEAST_CLASS = 4**6
-PASS, _NODE, _TOTAL = 0.02, 0.003, 0.002
-"""Seconds that a pass over a few rows takes, and more for each node and total of its plan."""
+_NODE, _TOTAL = 0.003, 0.002
+"""Seconds for each node and total of a plan."""
 _TERM, _GROUPED, _KEYED, _JOINED, _DISTINCT, _CUT, _VALUED = 5e-9, 2e-8, 1e-7, 1.5e-7, 3e-7, 4e-7, 1e-6
 """Seconds a row, measured on two cores: for each column that a term reads; to be grouped by its unit; by its unit and
 keys; to be joined with cut sides; to be told apart by its value; where groups of a unit are cut; and to be counted by
 one of many values."""
 _FEW_VALUES, _MANY_KEYS, _KEY = 1000, 50_000, 2e-6
 """Values that are few; keys that may be found, as far as time is concerned, and seconds for the noise of each."""
-_LARGE_UNIT, _TEXT_READ, _TEXT_MADE = 1000, 4e-6, 2e-5
+_LARGE_UNIT, _MOST_TEXTS = 500, 2.0
 """Rows of a unit that are allowed for although no others may be read: a condition that selects it decides whether long
-texts are looked at. Seconds to look at a text of 1,000 characters, and to make one."""
+texts are looked at. Seconds of a pass that are allowed for at most: nobody waits for hours."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Seconds that an engine takes: for a pass over a few rows, to look at a text of 1,000 characters, to make one."""
+
+    start: float
+    read: float
+    made: float
+
+
+EMBEDDED = Rates(start=0.02, read=3e-5, made=3e-5)
 
 Sizes: TypeAlias = Callable[[Table], int]
 """About how many rows a table has: of a public one their number, of others their size class."""
@@ -53,15 +66,15 @@ def size_class(rows: int) -> int:
     return found
 
 
-def expected_seconds(step: Pass, sizes: Sizes) -> float:
+def expected_seconds(step: Pass, sizes: Sizes, rates: Rates = EMBEDDED) -> float:
     """How long a pass should take."""
     nodes = list(_nodes(step.child.child))
     totals = len(step.totals) if isinstance(step, Aggregate) else 1
     below = sum(_rows(node, sizes) * _TERM * sum(term.weight for term in _computed(node)) for node in nodes)
     below += sum(_rows(node, sizes) * _seconds(node) for node in nodes)
-    large = _LARGE_UNIT * sum(_texts(term) for node in nodes for term in _computed(node))
-    fixed = PASS + len(nodes) * _NODE + totals * _TOTAL + _keys(step.child, sizes) * _KEY
-    return fixed + large + below + _rows(step.child, sizes) * _bounded(step)
+    large = _LARGE_UNIT * sum(_texts(term, rates) for node in nodes for term in _computed(node))
+    last = _rows(step.child, sizes) * _bounded(step) + _keys(step.child, sizes) * _KEY
+    return rates.start + len(nodes) * _NODE + totals * _TOTAL + min(large, _MOST_TEXTS) + below + last
 
 
 def _bounded(step: Pass) -> float:
@@ -139,12 +152,12 @@ def _computed(node: Relation) -> list[Call]:
     return [term for term in terms if isinstance(term, Call)]
 
 
-def _texts(term: Expression) -> float:
+def _texts(term: Expression, rates: Rates) -> float:
     """Seconds a row for the texts that a term reads and makes, if they are long."""
     if not isinstance(term, Call):
         return 0
-    own = _TEXT_MADE if _is_text(term) else _TEXT_READ if any(map(_is_text, term.arguments)) else 0
-    return own + sum(map(_texts, term.arguments))
+    own = rates.made if _is_text(term) else rates.read if any(map(_is_text, term.arguments)) else 0
+    return own + sum(_texts(argument, rates) for argument in term.arguments)
 
 
 def _is_text(term: Expression) -> bool:

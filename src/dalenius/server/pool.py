@@ -32,11 +32,12 @@ class Pool:
         waiting: int,
         patience: float | None = None,
         kept: bool = True,
+        nice: int = 0,
         report: Report = lambda task, reason: None,
     ) -> None:
         self._command, self.size, self._most_waiting, self._kept = tuple(command), size, waiting, kept
         self._patience, self._report, self._failed = patience, report, (-_RETRY_SECONDS, RESTARTING)
-        self._turns = Turns(size)
+        self._turns, self._nice = Turns(size), nice
         self._idle: list[Worker] = []
         self._starting: set[asyncio.Task[None]] = set()
         self._count, self.killed, self._closing = 0, 0, False
@@ -170,7 +171,7 @@ class Pool:
                 turn.given.set_exception(Faulted(fault))
 
     async def _new(self) -> None:
-        worker = await Worker.started(self._command)
+        worker = await Worker.started(self._command, nice=self._nice)
         self._count += 1
         self._idle.append(worker)
         self._match()

@@ -31,6 +31,8 @@ from dalenius.server.pool import Apart, Pool
 from dalenius.server.workers import Task, WorkerGone, worker_command
 
 _LEAST_WORKERS, _MOST_WORKERS, _OTHERS = 2, 1000, 2
+_NICE = 10
+"""Workers that read rows give way to the others, in whose times their work would show."""
 _HEADER_BYTES = 32_768
 
 
@@ -127,9 +129,9 @@ async def opened_front(serving: Serving, log: Log) -> AsyncIterator[Front]:
         keep_lost(serving.folder / OWNER_LOG, what=task.what, who=task.who, reason=reason)
 
     start = partial(Pool, serving.command, waiting=limits.waiting, report=report)
-    readers, others = (start(size, patience=limits.patience) for size in (serving.size, _OTHERS))
-    pool = Apart(readers, others)
-    long_pool = start(serving.size, kept=False)
+    readers = start(serving.size, patience=limits.patience, nice=_NICE)
+    pool = Apart(readers, start(_OTHERS, patience=limits.patience))
+    long_pool = start(serving.size, kept=False, nice=_NICE)
     front = Front(Tokens(ledger), pool, long_pool, serving.grid, limits, log, serving.offers_admin)
     try:
         await pool.start()

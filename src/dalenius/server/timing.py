@@ -19,8 +19,9 @@ class OnGrid:
     """Holds every reply back until it is complete and, while rows are read for anybody, until its time has come.
 
     Guarantee: while a question that is charged has no reply, or a job no end that shows, no byte leaves between two
-    points of the grid, counted from the request's arrival: else whoever asks for something quick meanwhile could see
-    how busy the machine is. Whatever fails becomes an error of the fixed vocabulary and leaves in the same way.
+    points of the grid, counted from the request's arrival, and of what is not charged between two doublings of its
+    step: else whoever asks for something quick meanwhile could see how busy the machine is. Whatever fails becomes an
+    error of the fixed vocabulary and leaves in the same way.
     """
 
     def __init__(self, app: ASGIApp, grid: Grid, log: Log, metrics: Metrics, *, jobs: Callable[[], int]) -> None:
@@ -37,7 +38,8 @@ class OnGrid:
             held = await self._answered(scope, receive, seen)
             elapsed = time.monotonic() - arrival
             if self._jobs() or any(each.reads_rows for each in self._under_way):
-                await asyncio.sleep(arrival + self._grid.due(elapsed) - time.monotonic())
+                point = self._grid.due(elapsed) if seen.reads_rows else self._grid.over(elapsed, expected=0)
+                await asyncio.sleep(arrival + point - time.monotonic())
         finally:
             self._under_way.discard(seen)
         await held.release(send)

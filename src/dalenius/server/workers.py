@@ -93,13 +93,16 @@ class Worker:
         self._process, self._number = process, 0
 
     @classmethod
-    async def started(cls, command: Sequence[str]) -> Worker:
-        """A process that has opened the folder; raises `LedgerRefused` where it may not."""
+    async def started(cls, command: Sequence[str], *, nice: int = 0) -> Worker:
+        """A process that has opened the folder, and gives way to others by `nice`; raises `LedgerRefused` where it may
+        not."""
         worker = cls(
             await asyncio.create_subprocess_exec(
                 *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=_LONGEST_LINE, start_new_session=True
             )
         )
+        with suppress(OSError):  # it may have ended already
+            os.setpriority(os.PRIO_PROCESS, worker._process.pid, nice)
         try:
             async with asyncio.timeout(_STARTING_SECONDS):
                 said = await worker._read()

@@ -110,7 +110,7 @@ SELECT COUNT(*) FROM visits WHERE age BETWEEN 18 AND 65
 SELECT COUNT(*) FROM visits WHERE age NOT BETWEEN 18 AND 65
 SELECT COUNT(*) FROM visits WHERE icd LIKE 'E1%'
 SELECT COUNT(*) FROM visits WHERE icd NOT LIKE 'E_0'
-SELECT COUNT(*) FROM visits WHERE icd LIKE '_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%'
+SELECT COUNT(*) FROM visits WHERE icd LIKE '_%_%_%_%_%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%a%'
 SELECT COUNT(*) FROM visits WHERE STARTS_WITH(icd, 'E')
 SELECT COUNT(*) FROM visits WHERE CONTAINS(icd, '.') OR ENDS_WITH(icd, 'X')
 SELECT COUNT(*) FROM visits WHERE urgent

@@ -211,6 +211,7 @@ SELECT COUNT(*) FROM visits WHERE icd LIKE city -- error: must be a constant
 SELECT COUNT(*) FROM visits WHERE icd LIKE CONCAT(city, '%') -- error: must be a constant
 SELECT COUNT(*) FROM visits WHERE icd LIKE '_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%' -- error: at most 100 characters
 SELECT city, COUNT(*) AS n FROM visits GROUP BY city HAVING city LIKE '_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%_%' -- error: at most 100 characters
+SELECT COUNT(*) FROM visits WHERE icd LIKE '%e_____q%' -- error: at most 4 _ behind its first %
 SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(icd, '.*') -- error: no such function
 SELECT COUNT(*) FROM visits WHERE age = ? -- error: parameters
 SELECT COUNT(*) FROM visits WHERE age = :age -- error: parameters

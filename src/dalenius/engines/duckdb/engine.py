@@ -193,9 +193,8 @@ class DuckDBEngine:
         return durations.expected_seconds(step, self._size)
 
     def _size(self, table: Table) -> int:
-        """How many rows a public table has, and the class of the number that a private one has."""
-        known = self._sizes.get((table.name, table.version), durations.LEAST_CLASS)
-        return known if table.rows is None else table.rows
+        """How many rows a table has by the owner's word, a public one by count, and else the class of their number."""
+        return table.size or table.rows or self._sizes.get((table.name, table.version), durations.LEAST_CLASS)
 
     def run(
         self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from dalenius.engines.durations import Rates
 from dalenius.engines.postgres import tables
 from dalenius.engines.postgres.connection import FORBIDDEN, LENDING, Call, Server
 from dalenius.engines.postgres.dialect import PostgresDialect
@@ -34,7 +35,7 @@ class PostgresEngine(LiveEngine):
     failed, for the owner alone.
     """
 
-    pass_seconds = 0.02
+    rates = Rates(start=0.02, read=5e-5, made=2e-4)
     unkept = (
         "no constraint or index of the database keeps its column unique by itself",
         "Add a primary key, a UNIQUE constraint or a unique index on it; or say",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dalenius.engines.durations import Rates
 from dalenius.engines.spark.dialect import SparkDialect
 from dalenius.engines.spark.lending import readable
 from dalenius.engines.spark.running import run
@@ -29,7 +30,7 @@ class SparkEngine(LiveEngine):
     """Tables of a Spark catalog and Parquet files. `address` is "spark" (the session of this process), "local[2]" or
     another master, "sc://host:port" (Connect), or a session; nothing is changed in that session."""
 
-    pass_seconds = 0.8
+    rates = Rates(start=0.8, read=1e-4, made=2e-4)
 
     def __init__(
         self, address: Any, *, seconds: float = 3600, log: Callable[[BaseException], object] = lambda error: None

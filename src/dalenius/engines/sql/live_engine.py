@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dalenius.engines import claims
 from dalenius.engines.claims import refuse_shared, remedies, require_known_claims, unique_keys
+from dalenius.engines.durations import LEAST_CLASS, Rates, expected_seconds
 from dalenius.engines.engine import AS_DECLARED, Divided, Reading
 from dalenius.engines.neighbours import neighbours
 from dalenius.engines.sql.claims import shared, shared_and_cut
@@ -40,8 +41,7 @@ class LiveEngine(ABC):
     unkept = "nothing here keeps rows that change from having equal keys", "Say"
     """Why a key that is declared unique is refused, and what begins the advice."""
 
-    pass_seconds: ClassVar[float]
-    """How long a pass over a few rows takes."""
+    rates: ClassVar[Rates]
 
     def __init__(self, dialect: LiveDialect, *, seconds: float, log: Callable[[BaseException], object]) -> None:
         self.dialect, self._seconds, self._log = dialect, seconds, log
@@ -286,8 +286,9 @@ class LiveEngine(ABC):
         return spelled(step, self.dialect)
 
     def expected_seconds(self, step: Pass) -> float:
-        """About how long a pass over a few rows takes: rows that stay elsewhere are never counted."""
-        return self.pass_seconds
+        """About how long a pass takes, by public facts: the plan and, since rows that stay elsewhere are never
+        counted, the size that the owner has stated, or that of a small table."""
+        return expected_seconds(step, lambda table: table.size or table.rows or LEAST_CLASS, self.rates)
 
     def run(self, step: Pass, *, seconds: float | None = None, tick: Tick | None = None) -> Exact[Cells]:
         """The result of a pass, sealed; stopped after `seconds`, or the engine's own limit."""

@@ -22,7 +22,7 @@ from dalenius.query.functions.numbers import clamp
 from dalenius.query.functions.signatures import NEVER, REFUSED, Cell, Function, Unfit
 from dalenius.query.types import LONGEST_KEPT, Bool, Number
 
-LONGEST_PATTERN = 100
+LONGEST_PATTERN, MOST_FLOATING = 100, 4
 """Code points of a pattern. Matching one row takes as many steps as its text and the pattern are long, multiplied."""
 _FAR = 2**31 - 1
 
@@ -52,6 +52,11 @@ def like(x: Expression, pattern: Expression) -> Expression:
         raise Unfit(
             f"a pattern has at most {LONGEST_PATTERN} characters",
             "Shorten the pattern, or use CONTAINS, STARTS_WITH or ENDS_WITH for a long text.",
+        )
+    if not is_nothing(wanted) and constant(wanted, "the pattern").partition("%")[2].count("_") > MOST_FLOATING:
+        raise Unfit(
+            f"a pattern has at most {MOST_FLOATING} _ behind its first %",  # each doubles what a matcher keeps in mind
+            "Use fewer of them, LENGTH for how long a text is, or SUBSTRING for what stands at a place.",
         )
     return made("like", (x, wanted), Bool(nullable((x, wanted))))
 
@@ -91,7 +96,8 @@ FUNCTIONS = (
         Cell("whether x matches: % is any text, _ one code point, there is no escape", ("50%", "5_\\%"), False),
         Cell(_NULL, (None, "a%")), NEVER,
         Cell(
-            f"refused for a pattern above {LONGEST_PATTERN} code points", ("a", "a" * (LONGEST_PATTERN + 1)), REFUSED
+            f"refused for a pattern above {LONGEST_PATTERN} code points, or with more than {MOST_FLOATING} _ behind "
+            "the first %", ("a", "%" + "_" * (MOST_FLOATING + 1)), REFUSED
         ), like, 2, 2,
     ),
     Function(
