@@ -102,7 +102,8 @@ class Worker:
             )
         )
         with suppress(OSError):  # it may have ended already
-            os.setpriority(os.PRIO_PROCESS, worker._process.pid, nice)
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            os.setpriority(os.PRIO_PROCESS, worker._process.pid, own + nice)
         try:
             async with asyncio.timeout(_STARTING_SECONDS):
                 said = await worker._read()

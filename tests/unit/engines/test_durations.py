@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from binding import ask
-from dalenius.engines.durations import expected_seconds, size_class
+from dalenius.engines.durations import EMBEDDED, expected_seconds, size_class
+from dalenius.engines.postgres.engine import PostgresEngine
 from dalenius.query.plan.passes import Aggregate, Pass, Total
 from dalenius.query.plan.relations import Bound, Scan
 from dalenius.query.pricing.measurements import lower
@@ -59,3 +62,18 @@ def test_a_condition_on_texts_has_room_for_a_person_with_many_of_them() -> None:
     """500 rows of 1,000 characters and 90 patterns took 0.17 s longer where a condition selected them."""
     many = " AND ".join(f"icd NOT LIKE '%{place}'" for place in range(90))
     assert of(f"SELECT COUNT(*) FROM visits WHERE age = 3 AND {many}") > of("SELECT COUNT(*) FROM visits") + 0.3
+
+
+def test_engines_that_take_longer_for_texts_have_more_room() -> None:
+    (step,) = passes("SELECT COUNT(*) FROM visits WHERE LOWER(icd) = 'x' AND icd LIKE '%y%'")
+    found = [expected_seconds(step, lambda table: 1, rates) for rates in (EMBEDDED, PostgresEngine.rates)]
+    assert found[1] > 2 * found[0]
+
+
+def test_the_size_that_an_owner_states_is_taken_and_no_row_is_counted() -> None:
+    stated = replace(PEOPLE, size=10**6)
+    step = replace(COUNT, child=replace(COUNT.child, child=Scan(stated, "p")))
+    few, many = (engine_with((stated, {"id": list(range(rows)), "age": [0] * rows})) for rows in (1, 5000))
+    assert few.expected_seconds(step) == many.expected_seconds(step) > due(1)
+    few.close()
+    many.close()

@@ -343,6 +343,14 @@ def test_while_workers_do_not_start_questions_are_told_to_come_again() -> None:
     assert run(with_pool(pool(1), work)) == ["stopped", "busy", "busy"]
 
 
+def test_workers_that_read_rows_give_way_to_others() -> None:
+    async def work(used: Pool) -> int:
+        pid = (await used.do(task(), asker="ana")).facts["pid"]
+        return os.getpriority(os.PRIO_PROCESS, pid) - os.getpriority(os.PRIO_PROCESS, 0)
+
+    assert [run(with_pool(pool(1, nice=nice), work)) for nice in (0, 5)] == [0, 5]
+
+
 FRONT = """
 import subprocess, sys, time
 worker = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdin=subprocess.PIPE, start_new_session=True)
