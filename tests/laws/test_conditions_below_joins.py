@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -13,7 +14,7 @@ import pytest
 from binding import ask, below, nodes
 from dalenius.engines.conformance.plans import Generated, generated
 from dalenius.engines.conformance.worlds import small_database, world
-from dalenius.query.binding import terms
+from dalenius.query.binding import sources, terms
 from dalenius.query.expressions import Expression
 from dalenius.query.plan.relations import Filter, Join, Relation, Scan
 from dalenius.query.pricing.explain import written
@@ -100,11 +101,12 @@ def below_left_joins(relation: Relation, found: Sequence[Expression]) -> Relatio
 
 
 def pairs(count: int, where: int, other: Any) -> Iterator[tuple[Generated, Generated]]:
-    """Plans with a condition above or below a join, and the same with conditions that stand elsewhere."""
-    seed = where
+    """Plans with a condition above or below a join that leaves nothing out, and the same with conditions elsewhere."""
+    seed, whole = where, patch.object(sources, "Join", partial(Join, most=10**6))
     while count:
-        first = generated(seed, worlds=10)
-        with patch.object(terms, "_placed", other):
+        with whole:
+            first = generated(seed, worlds=10)
+        with whole, patch.object(terms, "_placed", other):
             second = generated(seed, worlds=10)
         seed += 10
         if first and second and first.question != second.question:

@@ -41,6 +41,20 @@ ANA, BEN = Account(("patients", "ana")), Account(("patients", "ben"))
 CANARY = "canary-4711"
 
 
+class Text(str):
+    """Stands in for a question or a pass in which a unit changes nobody else."""
+
+    steps = 1
+
+    @property
+    def relation(self) -> Text:
+        return self
+
+    @property
+    def child(self) -> Text:
+        return self
+
+
 @dataclass
 class Priced:
     """Stands in for a priced question: it draws once and answers with a text."""
@@ -54,6 +68,9 @@ class Priced:
     draws: Fraction = Fraction(1, 100)
     words: int = 1
     later: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.question, self.passes = Text(self.question), tuple(map(Text, self.passes))
 
     @property
     def terms(self) -> tuple[object, ...]:

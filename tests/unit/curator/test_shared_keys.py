@@ -19,6 +19,7 @@ from dalenius.privacy.exact import unseal
 from dalenius.query.pricing.measurements import lower
 from dalenius.query.tables import Claims
 from placed import as_reader, load, parquet, postgres, run
+from spark_servers import session
 
 MOST = dl.Most(rows=1, groups=1)
 ORDERS = pa.table({"person": [1, 2, 2, 3], "order_id": [10, 10, 11, 12]})
@@ -229,7 +230,7 @@ def test_the_owner_of_rows_that_stay_is_told_how_many_keys_are_shared(server: st
 
 def test_spark_keeps_no_key_unique(tmp_path: Path) -> None:
     places = parquet(tmp_path, {"orders": ORDERS.slice(1), "items": ITEMS})
-    stay = {name: ("local[1]", str(place)) for name, place in places.items()}
+    stay = {name: (session(), str(place)) for name, place in places.items()}
     with pytest.raises(DataMismatch) as refused:
         shop(["order_id"], **stay)
     assert refused.value.problem == (
