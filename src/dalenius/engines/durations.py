@@ -6,7 +6,7 @@ doubling, but no row may enter into it beyond the class of their number, which i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,14 +17,14 @@ from dalenius.query.plan.relations import (
     Bound,
     Distinct,
     Few,
-    Filter,
     Group,
     Join,
-    Project,
     Relation,
     Scan,
     Union,
     UnitFilter,
+    calls,
+    nodes,
 )
 from dalenius.query.tables import Table
 from dalenius.query.types import Choice, Text
@@ -68,13 +68,14 @@ def size_class(rows: int) -> int:
 
 def expected_seconds(step: Pass, sizes: Sizes, rates: Rates = EMBEDDED) -> float:
     """How long a pass should take."""
-    nodes = list(_nodes(step.child.child))
+    plan = list(nodes(step.child.child))
     totals = len(step.totals) if isinstance(step, Aggregate) else 1
-    below = sum(_rows(node, sizes) * _TERM * sum(term.weight for term in _computed(node)) for node in nodes)
-    below += sum(_rows(node, sizes) * _seconds(node) for node in nodes)
-    large = _LARGE_UNIT * sum(_texts(term, rates) for node in nodes for term in _computed(node))
+    terms = [each for node in plan for each in calls(node)]
+    below = sum(_rows(node, sizes) * _seconds(node) for node in plan)
+    below += sum(_rows(side, sizes) * _TERM * term.weight for side, term in terms)
+    large = _LARGE_UNIT * sum(_texts(term, rates) for _, term in terms)
     last = _rows(step.child, sizes) * _bounded(step) + _keys(step.child, sizes) * _KEY
-    return rates.start + len(nodes) * _NODE + totals * _TOTAL + min(large, _MOST_TEXTS) + below + last
+    return rates.start + len(plan) * _NODE + totals * _TOTAL + min(large, _MOST_TEXTS) + below + last
 
 
 def _bounded(step: Pass) -> float:
@@ -105,12 +106,6 @@ def _grouped(bound: Bound) -> float:
     return _KEYED if bound.keys else _GROUPED
 
 
-def _nodes(relation: Relation) -> Iterator[Relation]:
-    yield relation
-    for child in relation.children:
-        yield from _nodes(child)
-
-
 def _rows(relation: Relation, sizes: Sizes) -> int:
     """About how many rows a relation has: conditions are taken to keep all of them, and joins to pair each row once."""
     match relation:
@@ -135,21 +130,6 @@ def _seconds(node: Relation) -> float:
             return _GROUPED
         case _:
             return 0
-
-
-def _computed(node: Relation) -> list[Call]:
-    """What a node computes of each row; a column that is passed on costs nothing."""
-    terms: list[Expression | None] = []
-    match node:
-        case Filter():
-            terms = [node.condition]
-        case Project():
-            terms = [term for _, term in node.columns]
-        case Group():
-            terms = [*(term for _, term in node.keys), *(total.argument for _, total in node.totals)]
-        case Join():
-            terms = [term for pair in node.on for term in pair]
-    return [term for term in terms if isinstance(term, Call)]
 
 
 def _texts(term: Expression, rates: Rates) -> float:

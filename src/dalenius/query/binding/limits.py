@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dalenius.errors import QueryRefused
-from dalenius.query.expressions import Call, Expression
 from dalenius.query.plan.figures import least_known
-from dalenius.query.plan.relations import (
-    JOIN_ROWS,
-    MOST_ROWS_OF_UNIT,
-    Filter,
-    Group,
-    Join,
-    Project,
-    Relation,
-    default_most,
-)
+from dalenius.query.plan.relations import JOIN_ROWS, MOST_ROWS_OF_UNIT, Relation, calls, default_most, nodes
 from dalenius.query.tables import Most
 from dalenius.query.types import WIDEST, Number
 
@@ -68,7 +56,7 @@ def require_little_work(relation: Relation, statistics: int, *, clause: str) -> 
             instead="Join on columns that are unique in the public table, aggregate per unit before joining, or ask "
             "about the parts of a union one by one.",
         )
-    work = sum(map(_work, _nodes(relation))) + _spread(relation) * statistics
+    work = sum(map(_work, nodes(relation))) + _spread(relation) * statistics
     if work > MOST_WORK_OF_UNIT:
         raise QueryRefused(
             clause,
@@ -79,35 +67,12 @@ def require_little_work(relation: Relation, statistics: int, *, clause: str) -> 
         )
 
 
-def _nodes(relation: Relation) -> Iterator[Relation]:
-    yield relation
-    for child in relation.children:
-        yield from _nodes(child)
-
-
 def _work(node: Relation) -> int:
     """How many columns a node reads of a large unit, where that has more rows than in a table."""
-    # A column that is passed on costs nothing.
-    return sum(_spread(below) * term.weight for below, term in _computed(node) if isinstance(term, Call))
+    return sum(_spread(below) * term.weight for below, term in calls(node))
 
 
 def _spread(relation: Relation) -> int:
     """How many rows a large unit has, if they are more than in a table; public rows are nobody's."""
     rows = (relation.rows_of_large_unit or 0) if relation.private else 0
     return rows if rows > JOIN_ROWS else 0
-
-
-def _computed(node: Relation) -> list[tuple[Relation, Expression]]:
-    """What a node computes of each row of a relation below it."""
-    match node:
-        case Filter():
-            return [(node.child, node.condition)]
-        case Project():
-            return [(node.child, term) for _, term in node.columns]
-        case Group():
-            arguments = [total.argument for _, total in node.totals if total.argument is not None]
-            return [(node.child, term) for term in [*(term for _, term in node.keys), *arguments]]
-        case Join():
-            return [(node.left, one) for one, _ in node.on] + [(node.right, other) for _, other in node.on]
-        case _:
-            return []

@@ -13,12 +13,12 @@ Names are made by the binder, never by the analyst.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from dalenius.query.expressions import Column, Expression, Schema
+from dalenius.query.expressions import Call, Column, Expression, Schema
 from dalenius.query.plan.figures import combinations, hull, least_known, product, total_known
 from dalenius.query.tables import EachRow, Most, Table
 from dalenius.query.types import Domain, Ranged
@@ -518,6 +518,29 @@ class Bound(Relation):
     @property
     def rows_of_unit(self) -> int | None:
         return None if self.groups is None else self.rows * self.groups
+
+
+def nodes(relation: Relation) -> Iterator[Relation]:
+    """A relation and all that it is made of."""
+    yield relation
+    for child in relation.children:
+        yield from nodes(child)
+
+
+def calls(node: Relation) -> list[tuple[Relation, Call]]:
+    """What a node computes of each row of a relation below it; a column that is passed on costs nothing."""
+    terms: Sequence[tuple[Relation, Expression | None]] = ()
+    match node:
+        case Filter():
+            terms = [(node.child, node.condition)]
+        case Project():
+            terms = [(node.child, term) for _, term in node.columns]
+        case Group():
+            arguments = [total.argument for _, total in node.totals]
+            terms = [(node.child, term) for term in [*(term for _, term in node.keys), *arguments]]
+        case Join():
+            terms = [(node.left, one) for one, _ in node.on] + [(node.right, other) for _, other in node.on]
+    return [(below, term) for below, term in terms if isinstance(term, Call)]
 
 
 def _steps(tables: Sequence[Table], population: str) -> int:
