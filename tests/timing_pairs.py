@@ -32,7 +32,7 @@ _SLOW = "a" * 50
 """The beginning of a pattern that is compared anew at nearly every character of a victim's texts."""
 _PAIRS = " AND ".join(f"NOT (a.icd LIKE '%{_SLOW}x{place}%' OR b.icd LIKE '%{_SLOW}y{place}%')" for place in range(6))
 _LONG = " AND ".join(f"LENGTH(REPLACE(LOWER(icd), 'q', '{place}')) <> {place}" for place in range(3))
-_MANY = " AND ".join(f"NOT icd LIKE '%a____q{place}%'" for place in range(12))
+_MANY = " AND ".join(f"NOT icd LIKE '%a____q{place}%'" for place in range(14))
 SHAPES = {
     "self-join": "SELECT COUNT(*) AS n FROM visits a JOIN visits b ON a.patient_id = b.patient_id "
     "WHERE a.born = {born} AND b.secret = {guess} AND " + _PAIRS,
@@ -73,7 +73,7 @@ def secret_of(victim: int) -> int:
 
 def _note(chance: Random) -> str:
     """A long text in which patterns nearly match at many places."""
-    return "".join(chance.choice("ac") for _ in range(450)) + "a" * 450
+    return "".join(chance.choice("ac") for _ in range(700)) + "a" * 200
 
 
 def make_folder(folder: Path) -> dict[str, str]:
