@@ -21,8 +21,8 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "info": {
             "title": "Dalenius",
             "version": version("dalenius"),
-            "description": "Questions about everyone and about no one. Replies leave on a grid of times and lengths; "
-            "numbers that count travel as text.",
+            "description": "Questions about everyone and about no one. Replies leave at times and in lengths that no "
+            "row decides; numbers that count travel as text.",
         },
         "paths": paths,
         "components": {
