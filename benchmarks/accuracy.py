@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
 
-from dalenius.mechanisms.continuous_gaussian import gaussian_variance
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.laplace import DiscreteLaplace, laplace_accuracy
+from dalenius.mechanisms.noise.continuous_gaussian import gaussian_variance
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace, laplace_accuracy
 from dalenius.privacy.neighbours import AddRemove
 
 COUNTS = (1, 1000)

@@ -12,12 +12,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dalenius.accounting.amounts import Amount
-from dalenius.curator.ledger.accounts import Account, Charge, Terms
-from dalenius.curator.ledger.checking import examined
-from dalenius.curator.ledger.ledger import Ledger
-from dalenius.curator.ledger.marks import Mark
-from dalenius.curator.ledger.stores import SQLiteStore
+from dalenius.accounting.amounts import Charge
+from dalenius.ledger.accounts import Account, AccountCharge, AccountTerms
+from dalenius.ledger.checking import examined
+from dalenius.ledger.ledger import Ledger
+from dalenius.ledger.marks import Mark
+from dalenius.ledger.stores import SQLiteStore
 
 NAME = "benchmark"
 ANALYST = Account(("patients", "study", "ana"))
@@ -44,7 +44,7 @@ def measured(seconds: float = SECONDS) -> LedgerRun:
         folder = Path(name)
         with _ledger(folder, Ledger.create) as ledger:
             for account in reversed(ANALYST.lineage):
-                ledger.open(account, Terms(_units(10**15)))
+                ledger.open(account, AccountTerms(_units(10**15)))
         charges = {
             "1 thread": _threads(folder, 1, seconds),
             "32 threads": _threads(folder, 32, seconds),
@@ -62,8 +62,8 @@ def _ledger(folder: Path, opened: Callable[..., Ledger]) -> Iterator[Ledger]:
         yield opened(store, mark, NAME)
 
 
-def _units(size: int) -> Amount:
-    return Amount(divergence=size, order=None)
+def _units(size: int) -> Charge:
+    return Charge(divergence=size, order=None)
 
 
 def _threads(folder: Path, count: int, seconds: float) -> float:
@@ -77,7 +77,7 @@ def _charged(ledger: Ledger, count: int, seconds: float) -> int:
 
     def work(number: int) -> None:
         while time.perf_counter() < end:
-            ledger.reserve([Charge(ANALYST, _units(1))], question="q" * 64, who="ana", request="r" * 64)
+            ledger.reserve([AccountCharge(ANALYST, _units(1))], question="q" * 64, who="ana", request="r" * 64)
             done[number] += 1
 
     workers = [threading.Thread(target=work, args=(number,)) for number in range(count)]

@@ -19,7 +19,7 @@ import dalenius as dl
 from benchmarks.limits import Limit
 from benchmarks.report import paragraph, table
 from dalenius.errors import MechanismFinished
-from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.types import Int
@@ -211,7 +211,15 @@ def database(rows: Rows) -> dl.Database:
     db.add_population("people", budget=dl.Budget(epsilon=EPSILON, delta=DELTA))
     data = pa.table({"person": np.arange(ROWS), **rows})
     columns = {name: Int(0, size - 1) for name, size in SIZES.items()}
-    db.add_table("people", data, population="people", unit="person", most=dl.Most(rows=1, groups=1), columns=columns)
+    db.add_table(
+        "people",
+        data,
+        population="people",
+        unit="person",
+        max_rows=1,
+        max_groups=1,
+        columns=columns,
+    )
     return db
 
 

@@ -6,9 +6,9 @@ import statistics
 import time
 
 from benchmarks.queries import EVENTS
-from dalenius.accounting.budget import Budget, Rectangle
+from dalenius.accounting.budget import Budget, RenyiFilter
+from dalenius.measuring.pricing import priced
 from dalenius.query.binding.binder import bind
-from dalenius.query.pricing.pricing import priced
 from dalenius.query.sql.reader import read
 
 QUESTIONS = {
@@ -27,8 +27,8 @@ def measured() -> dict[str, float]:
 
 
 def _planned(text: str) -> float:
-    rectangle = Rectangle.of(Budget(3, "1e-9"))
+    renyi_filter = RenyiFilter.of(Budget(3, "1e-9"))
     start = time.perf_counter()
     question = bind(read(text), {"events": EVENTS})
-    priced(question, amounts={"users": rectangle.amount(epsilon="0.2")})
+    priced(question, amounts={"users": renyi_filter.amount(epsilon="0.2")})
     return time.perf_counter() - start

@@ -20,13 +20,13 @@ from pathlib import Path
 import duckdb
 
 from benchmarks.events import CITIES, city, write
-from dalenius.engines.duckdb.connection import Limits
+from dalenius.engines.duckdb.connection import QueryLimits
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.expressions import Column
 from dalenius.query.plan.passes import Aggregate, Pass, Total
 from dalenius.query.plan.relations import Bound, Clamp, Project, Scan
-from dalenius.query.tables import Most, Protection, Table, UnitColumn
+from dalenius.query.tables import ContributionBounds, Protection, Table, UnitColumn
 from dalenius.query.types import Category, Date, Real, Text
 
 EVENT_ROWS = 10**7
@@ -41,7 +41,7 @@ EVENTS = Table(
         ("amount", Real(0, 500, step="0.01")),
         ("day", Date("2024-01-01", "2026-12-31")),
     ),
-    Protection("users", UnitColumn("user_id"), AddRemove(), Most(rows=ROWS, groups=GROUPS)),
+    Protection("users", UnitColumn("user_id"), AddRemove(), ContributionBounds(rows=ROWS, groups=GROUPS)),
 )
 
 _PER_CITY = "SELECT user_id, city, count(*) AS n FROM events GROUP BY user_id, city"
@@ -147,14 +147,14 @@ def _make(folder: Path, rows: int) -> None:
 
 
 def _import(folder: Path) -> float:
-    engine = DuckDBEngine(folder, limits=Limits(threads=THREADS, memory="2GB"))
+    engine = DuckDBEngine(folder, limits=QueryLimits(threads=THREADS, memory="2GB"))
     seconds, _ = _seconds(lambda: engine.register(EVENTS, folder / "events.parquet"))
     engine.close()
     return seconds
 
 
 def _engine(folder: Path) -> DuckDBEngine:
-    return DuckDBEngine(folder, tables=[EVENTS], limits=Limits(threads=THREADS, memory="2GB"))
+    return DuckDBEngine(folder, tables=[EVENTS], limits=QueryLimits(threads=THREADS, memory="2GB"))
 
 
 def _memory(folder: Path) -> int:

@@ -18,21 +18,20 @@ from numpy.typing import NDArray
 from benchmarks.limits import Limit
 from benchmarks.report import paragraph, table
 from dalenius.accounting.allowance import Allowance
-from dalenius.accounting.amounts import Amount
+from dalenius.accounting.amounts import Charge
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import system_entropy
-from dalenius.release.grid import Grid
-from dalenius.release.strategies.choosing import Plan, planned, ranked
-from dalenius.release.strategies.optimised import optimised
-from dalenius.release.strategies.partitions import release_partitioned, spread_out
-from dalenius.release.strategies.smoothing import smoothed
-from dalenius.release.strategies.strategy import Strategy
-from dalenius.release.strategies.trees import Hierarchical, Identity
-from dalenius.release.strategies.wavelets import Haar
-from dalenius.release.workloads.ranges import Ranges
+from dalenius.synth.strategies.choosing import StrategyPlan, plan_cells, ranked
+from dalenius.synth.strategies.optimised import optimised
+from dalenius.synth.strategies.partitions import release_partitioned, spread_out
+from dalenius.synth.strategies.smoothing import smooth
+from dalenius.synth.strategies.strategy import Strategy
+from dalenius.synth.strategies.trees import Haar, Hierarchical, Identity
+from dalenius.tabular.domains import CellDomain
+from dalenius.tabular.workloads import Ranges
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "dpbench"
 EPSILON = PureDP(Fraction(1, 10))
@@ -80,7 +79,7 @@ def optima() -> list[Optimum]:
     """The optimum of the matrix mechanism beside plain strategies and bounds."""
     found = []
     for name, cells in OPTIMA:
-        grid = Grid({"x": cells})
+        grid = CellDomain({"x": cells})
         workload = Ranges.prefixes(grid) if name == "prefixes" else Ranges.all(grid)
         start = time.perf_counter()
         best = optimised(workload)
@@ -118,14 +117,14 @@ def sets(found: Mapping[str, NDArray[np.int64]], runs: int) -> list[Set]:
         return []
     cells = len(next(iter(found.values())))
     ends = np.sort(np.random.default_rng(SEED).integers(0, cells, (QUESTIONS, 2)), axis=1)
-    workload = Ranges(Grid({"x": cells}), ends)
+    workload = Ranges(CellDomain({"x": cells}), ends)
     plain = {one.strategy.title: one.error for one in ranked(workload, EPSILON, AddRemove())}
-    plan = planned(workload, EPSILON, AddRemove())
+    plan = plan_cells(workload, EPSILON, AddRemove())
     return [_measured(name, truth, workload, plain, plan, runs) for name, truth in found.items()]
 
 
 def _measured(
-    name: str, truth: NDArray[np.int64], workload: Ranges, plain: Mapping[str, float], plan: Plan, runs: int
+    name: str, truth: NDArray[np.int64], workload: Ranges, plain: Mapping[str, float], plan: StrategyPlan, runs: int
 ) -> Set:
     exact = Exact(truth, sensitivity=Sensitivity(l1=1), neighbours=AddRemove())
     answers, entropy = workload.answers(truth), system_entropy()
@@ -136,11 +135,11 @@ def _measured(
 
     for _ in range(runs):
         for what, tree in _smoothed_trees(len(truth)).items():
-            note(what, smoothed(tree.release(exact, _purse(), entropy, price=EPSILON)).histogram)
+            note(what, smooth(tree.release(exact, _purse(), entropy, price=EPSILON)).histogram)
         buckets = release_partitioned(exact, len(truth), _purse(), entropy, price=EPSILON)
         note("buckets", buckets.histogram)
         if isinstance(buckets.buckets.strategy, Hierarchical):
-            note("buckets, smoothed", spread_out(smoothed(buckets.buckets), buckets.bounds).histogram)
+            note("buckets, smoothed", spread_out(smooth(buckets.buckets), buckets.bounds).histogram)
         note(CHOSEN, plan.release(exact, _purse(), entropy).histogram)
     errors = {what: float(np.sqrt(np.mean(each))) for what, each in squares.items()}
     return Set(name, int(truth.sum()), {**plain, **errors}, errors[CHOSEN])
@@ -156,7 +155,7 @@ def _smoothed_trees(cells: int) -> dict[str, Hierarchical]:
 
 
 def _purse() -> Allowance:
-    whole = Amount.covering(divergence=EPSILON.epsilon, delta=Fraction(0), order=None)
+    whole = Charge.covering(divergence=EPSILON.epsilon, delta=Fraction(0), order=None)
     return Allowance(whole, neighbours=AddRemove())
 
 

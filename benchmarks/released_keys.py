@@ -46,12 +46,18 @@ def numbers(found: Mapping[int, Mapping[str, Released]]) -> dict[int, dict[str, 
 
 def _asked(table: str) -> dict[str, Released]:
     database = dalenius.create()
-    most = dalenius.Most(rows=ROWS, groups=GROUPS)
+    most = dalenius.ContributionBounds(rows=ROWS, groups=GROUPS)
     found = {}
     for name, question in QUESTIONS.items():  # each of a budget of its own, all of which it spends
         database.add_population(name, budget=dalenius.Budget(1, "1e-6"))
         database.add_table(
-            f"events_{name}", table, columns=dict(EVENTS.columns), population=name, unit="user_id", most=most
+            f"events_{name}",
+            table,
+            columns=dict(EVENTS.columns),
+            population=name,
+            unit="user_id",
+            max_rows=most.rows,
+            max_groups=most.groups,
         )
         start = time.perf_counter()
         answer = database.sql(question.replace("FROM events", f"FROM events_{name}")).run(share=1)

@@ -27,10 +27,10 @@ import duckdb
 
 from benchmarks.events import write_in_parts
 from benchmarks.queries import EVENTS, OURS
-from dalenius.engines.duckdb.connection import Limits
+from dalenius.engines.duckdb.connection import QueryLimits
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.spark.engine import SparkEngine
-from dalenius.query.tables import Place
+from dalenius.query.tables import TableLocation
 
 SIZES = (10**6, 10**7, 10**8)
 CORES = 2
@@ -168,14 +168,14 @@ def _plain_duckdb(folder: Path, rows: int) -> str:
 
 
 def _duckdb(folder: Path, *, held: bool) -> DuckDBEngine:
-    limits = Limits(threads=CORES, memory=DUCKDB_MEMORY)
+    limits = QueryLimits(threads=CORES, memory=DUCKDB_MEMORY)
     return DuckDBEngine(folder, tables=[EVENTS] if held else [], limits=limits, log=_logged)
 
 
 def _ours_spark(folder: Path, rows: int) -> str:
     session = _spark(folder)
     engine = SparkEngine(session, log=_logged)
-    place = Place(MASTER, str(_source(folder)))
+    place = TableLocation(MASTER, str(_source(folder)))
     taken = {REGISTER: _timed(lambda: engine.register(EVENTS, place), session)}
     return _told(taken | _best(OURS, engine.run, rows, session), session)
 

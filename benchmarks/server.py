@@ -23,11 +23,10 @@ import httpx
 
 import dalenius as dl
 from benchmarks.ledger import DISK
-from dalenius.cli.demo.story import BY_AGE, BY_SEX, PRESSURE, SLEEP, SMOKERS
-from dalenius.cli.demo.survey import POPULATION, TABLE, open_table, survey_file
-from dalenius.curator.ledger.accounts import Account
-from dalenius.curator.ledger.checking import examined
-from dalenius.curator.ledger.stores import SQLiteStore
+from dalenius.cli.demo import BY_AGE, BY_SEX, POPULATION, PRESSURE, SLEEP, SMOKERS, TABLE, open_table, survey_file
+from dalenius.ledger.accounts import Account
+from dalenius.ledger.checking import examined
+from dalenius.ledger.stores import SQLiteStore
 
 ANALYSTS = 50
 SECONDS = 60.0
@@ -202,7 +201,7 @@ def _recounted(folder: Path, loads: tuple[Load, ...], rush: Load) -> ServerRun:
     with closing(SQLiteStore(folder / "ledger.sqlite")) as store:
         findings = examined(store)
     with dl.open(folder) as db:
-        cap = db._curator.catalog.population(POPULATION).rectangle.cap
+        cap = db._curator.catalog.population(POPULATION).renyi_filter.cap
         charges = sum(entry.kind == "charge" for entry in db._curator.ledger.entries())
     spent = findings.balances[Account((POPULATION,))]
     answered = sum(len(load.receipts) for load in (*loads, rush))

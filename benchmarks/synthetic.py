@@ -23,15 +23,15 @@ from benchmarks import synthetic_peers
 from benchmarks.limits import Limit
 from benchmarks.report import paragraph, table
 from dalenius.accounting.budget import Budget
-from dalenius.accounting.filters import Filter
+from dalenius.accounting.filters import PrivacyFilter
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.randomness.entropy import system_entropy
-from dalenius.release.grid import Columns, Grid
-from dalenius.release.inference.fitting import Fitted, fit
-from dalenius.release.people import People
-from dalenius.release.synthetic import adaptive
-from dalenius.release.synthetic.adaptive import FAST, Adaptive, Settings
-from dalenius.release.workloads.marginals import Marginals
+from dalenius.synth.inference.fitting import Fitted, fit
+from dalenius.synth.tables import adaptive
+from dalenius.synth.tables.adaptive import FAST, Adaptive, Settings
+from dalenius.tabular.counts import SealedCounts
+from dalenius.tabular.domains import CellDomain, Columns
+from dalenius.tabular.workloads import Marginals
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 BUDGET = Budget(epsilon=1, delta="1e-9")
@@ -46,7 +46,7 @@ class Data:
     """A table as places on a grid, and the marginals that are asked of it."""
 
     name: str
-    grid: Grid
+    grid: CellDomain
     rows: np.ndarray[Any, np.dtype[np.int64]]
     workload: Marginals
 
@@ -82,7 +82,7 @@ def adult() -> Data:
     folder = DATA / "adult"
     sizes = json.loads((folder / "adult_discrete.domain.json").read_text())
     found = csv.read_csv(folder / "adult_discrete.csv.gz")
-    grid = Grid(sizes)
+    grid = CellDomain(sizes)
     rows = np.stack([np.asarray(found[name], dtype=np.int64) for name in sizes], axis=1)
     return Data("Adult", grid, rows, Marginals.all(grid, 3))
 
@@ -94,7 +94,7 @@ def acs() -> Data:
     columns = {name: np.asarray(found[name].to_pylist()) for name in DEMOGRAPHIC}
     columns["AGEP"] = columns["AGEP"].astype(np.int64) // _AGES
     listed = {name: np.unique(values, return_inverse=True) for name, values in columns.items()}
-    grid = Grid({name: len(values) for name, (values, _) in listed.items()})
+    grid = CellDomain({name: len(values) for name, (values, _) in listed.items()})
     rows = np.stack([places.astype(np.int64) for _, places in listed.values()], axis=1)
     return Data("ACS", grid, rows, Marginals.all(grid, 2))
 
@@ -146,8 +146,8 @@ def ours(settings: Settings) -> Callable[[Data], Fitted]:
 
 
 def fitting(data: Data, settings: Settings) -> Adaptive:
-    people = People.from_rows(data.grid, data.rows, neighbours=AddRemove())
-    budget = Filter(BUDGET, neighbours=AddRemove())
+    people = SealedCounts.from_rows(data.grid, data.rows, neighbours=AddRemove())
+    budget = PrivacyFilter(BUDGET, neighbours=AddRemove())
     return Adaptive(people, data.workload, budget.allow(budget.left), system_entropy(), settings)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import peers
-from dalenius.release.workloads.marginals import Marginals
+from dalenius.tabular.workloads import Marginals
 
 WORKER = Path(__file__).with_name("peer_synthetic.py")
 PACKAGES = ["mbi>=2.0,<3", "scipy", "opt_einsum"]

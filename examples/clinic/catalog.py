@@ -33,7 +33,8 @@ def clinic(
         rows["patients"],
         population="patients",
         unit="patient_id",
-        most=dl.Most(rows=1, groups=1),
+        max_rows=1,
+        max_groups=1,
         columns={
             "age": dl.Int(0, 120),
             "sex": dl.Category("female", "male", nullable=False),
@@ -47,7 +48,8 @@ def clinic(
         rows["visits"],
         population="patients",
         unit="patient_id",
-        most=dl.Most(rows=10, groups=3),
+        max_rows=10,
+        max_groups=3,
         keys={"visit_id": visits_of_one},  # a number of a unit that counts, or "unique"
         columns={
             "visit_id": VISIT_ID,
@@ -65,7 +67,8 @@ def clinic(
         rows["labs"],
         population="patients",
         unit="visit_id -> visits.patient_id",
-        most=dl.Most(rows=10, groups=3),
+        max_rows=10,
+        max_groups=3,
         columns={
             "visit_id": VISIT_ID,
             "test": dl.Category(*data.TESTS),

@@ -112,7 +112,7 @@ QUESTIONS = (
         "Do older patients cost more?",
         "SELECT CORR(age, cost) AS correlation, COVAR(age, cost) AS covariance FROM visits",
         lambda db: db.table("visits").agg(
-            correlation=dl.correlation("age", "cost"), covariance=dl.covariance("age", "cost")
+            correlation=dl.aggregates.correlation("age", "cost"), covariance=dl.aggregates.covariance("age", "cost")
         ),
     ),
     Question(

@@ -20,12 +20,12 @@
     │   ├── UnknownName         it names a table, column or function that is not there
     │   └── TooManyKeys         it asks for more public keys than an answer may have
     ├── DataMismatch            a data file disagrees with its declaration in the catalog
-    ├── EngineUnfit             an engine does not compute what is defined, so that it is not used
+    ├── EngineUnfit             an engine disagrees with the reference, so it is not used
     ├── AccessDenied            somebody asked for what was not granted
     │   └── TooOften            somebody asked more often than was granted
     ├── LedgerRefused           a ledger is damaged, behind its mark or another one; it is not used
     ├── LedgerStopped           the ledger could not be written; nothing was read
-    ├── ServerUnreachable       a server gave no reply, or something that is none (also a ConnectionError)
+    ├── ServerUnreachable       a server gave no valid reply (also a ConnectionError)
     └── WorkStopped             the work was stopped or failed after it was charged; why is not shown
 
 Messages say what was asked, what is allowed and what to do next. They may name parameters, bounds and
@@ -222,7 +222,7 @@ class DataMismatch(DaleniusError):
 
 
 class EngineUnfit(DaleniusError):
-    """An engine does not compute what is defined, as a check on made-up rows has shown. Nothing was read or spent."""
+    """An engine disagrees with the reference, as a check on made-up rows has shown. Nothing was read or spent."""
 
     def __init__(self, table: str, *, problem: str) -> None:
         self.table, self.problem = table, problem
@@ -246,7 +246,7 @@ class TooOften(AccessDenied):
 
 
 class LedgerRefused(DaleniusError):
-    """A ledger cannot be trusted, so that nothing is answered until the owner has put it right."""
+    """A ledger cannot be trusted, so nothing is answered until the owner has repaired it."""
 
     def __init__(self, problem: str, *, instead: str) -> None:
         self.problem, self.instead = problem, instead
@@ -259,8 +259,8 @@ class LedgerStopped(DaleniusError):
     def __init__(self) -> None:
         super().__init__(
             "the ledger could not be written, so no data was read and there is no answer; the charge may have been "
-            "written, and stays then. Make sure that its disk or server is there and has room, and open the database "
-            "again."
+            "written, and then it stays. Make sure that its disk or server is available and has space, and open the "
+            "database again."
         )
 
 
@@ -275,7 +275,7 @@ class WorkStopped(DaleniusError):
 
 
 class ServerUnreachable(DaleniusError, ConnectionError):
-    """A server gave no reply, however often it was asked, or something that is no reply."""
+    """A server gave no reply, however often it was asked, or something that is not a reply."""
 
     def __init__(self, url: str, *, problem: str, instead: str) -> None:
         self.url, self.problem, self.instead = url, problem, instead

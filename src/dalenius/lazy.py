@@ -1,4 +1,7 @@
-"""Names that load on first use (PEP 562), so that `import dalenius` stays as quick as `import numpy`."""
+"""Names that load on first use (PEP 562), so that `import dalenius` stays as quick as `import numpy`.
+
+Optional packages, loaded when first needed.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+
+from dalenius.errors import MissingExtra
 
 
 def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -20,7 +25,7 @@ def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], objec
         if name not in homes and (name.startswith("_") or find_spec(home) is None):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(home)
-        value = getattr(module, name, module)
+        value = getattr(module, name, module) if name in homes else module
         setattr(sys.modules[package], name, value)
         return value
 
@@ -31,3 +36,11 @@ def higher(home: str, name: str) -> Any:
     """A name from a room above, when it is called for: rooms import only those below them, and a session offers what
     higher rooms make of it."""
     return getattr(import_module(f"dalenius.{home}"), name)
+
+
+def optional(module: str, *, function: str, extra: str) -> Any:
+    """A module of an optional package; `MissingExtra` says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtra(function, package=module.split(".")[0], extra=extra) from None

@@ -12,11 +12,10 @@ import httpx
 import pytest
 
 import dalenius as dl
-from dalenius.curator.asking.progress import Progress
-from dalenius.curator.sessions import Analyst
 from dalenius.errors import DaleniusError, ServerUnreachable, WorkStopped
-from dalenius.query.tables import Most
-from dalenius.server.client.sessions import RemoteAnalyst
+from dalenius.server.client.connecting import RemoteAnalyst
+from dalenius.session.progress import Progress
+from dalenius.session.sessions import Analyst
 from http_pairs import QUESTIONS, database_of
 from http_server import Server
 from poisons import rows_of, table_of
@@ -55,7 +54,7 @@ PUBLIC: list[Both] = [
     lambda me: me.sql(QUESTIONS[0]).cost(epsilon=0.1),
     lambda me: me.sql(QUESTIONS[0]).cost(epsilon="49.9"),
     lambda me: me.sql(QUESTIONS[0]).cost(share="1%").affordable,
-    lambda me: me.sql(QUESTIONS[1], most=Most(rows=1, groups=1)).cost(epsilon="1/3", weights={"n": 2}).shares,
+    lambda me: me.sql(QUESTIONS[1], max_rows=1, max_groups=1).cost(epsilon="1/3", weights={"n": 2}).shares,
     lambda me: me.sql(QUESTIONS[0]).cost(error="± 50 at 90%").amounts,
     lambda me: me.sql(QUESTIONS[1]).cost(error={"n": 50}).epsilons,
     lambda me: me.sql(QUESTIONS[1]).expected_error(epsilon="0.2"),
@@ -70,7 +69,7 @@ PUBLIC: list[Both] = [
     lambda me: me.sql(QUESTIONS[1]).explain(epsilon=1),
     lambda me: me.sql(QUESTIONS[1]).rehearse().names,
     lambda me: me.table("Visits").where(dl.col("age") > 3).group_by("city").agg(n=dl.count()).explain(epsilon="0.1"),
-    lambda me: me.table("visits").contributing(Most(rows=1, groups=1)).agg(n=dl.count()).cost(epsilon=1).shares,
+    lambda me: me.table("visits").contributing(max_rows=1, max_groups=1).agg(n=dl.count()).cost(epsilon=1).shares,
 ]
 
 
@@ -90,7 +89,7 @@ WRONG: list[Both] = [
     lambda me: me.sql("SELECT COUNT(*) FROM vsits"),
     lambda me: me.sql("SELECT icd, COUNT(*) FROM visits GROUP BY patient_id"),
     lambda me: me.sql(3),
-    lambda me: me.sql(QUESTIONS[0], most=3),
+    lambda me: me.sql(QUESTIONS[0], max_groups=3),
     lambda me: me.table("vsits"),
     lambda me: me.columns("vsits"),
     lambda me: me.table("visits").agg(n=dl.mean("icd")).cost(epsilon=1),
@@ -230,11 +229,6 @@ def test_a_lost_reply_is_charged_once_and_comes_again_to_the_byte(server: Server
     assert lose(server, token, 20) == (20, 20, 40)
 
 
-@pytest.mark.deep
-def test_200_lost_replies_are_charged_once_each(server: Server, token: str) -> None:
-    assert lose(server, token, 200) == (200, 200, 400)
-
-
 def test_one_run_that_is_lost_again_and_again_is_charged_once(server: Server, token: str) -> None:
     line, before = Losing(server, lambda number: number < 6), charges(server)
     with server.session(token, transport=line, sleep=lambda seconds: None) as session:
@@ -275,10 +269,10 @@ def test_after_a_lost_reply_work_that_is_under_way_is_waited_for(
     tasks, pauses = server.workers._desk._tasks, list[float]()
     honest = tasks["run"]
 
-    def run(asker: Any, given: Any) -> Any:
+    def run(principal: Any, given: Any) -> Any:
         if len(pauses) in (1, 2):
             raise WorkStopped
-        return honest(asker, given)
+        return honest(principal, given)
 
     monkeypatch.setitem(tasks, "run", run)
     line = Losing(server, lambda number: number == 1)
@@ -290,7 +284,7 @@ def test_after_a_lost_reply_work_that_is_under_way_is_waited_for(
 def test_work_that_was_stopped_is_not_asked_for_again(
     server: Server, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(asker: Any, given: Any) -> Any:
+    def run(principal: Any, given: Any) -> Any:
         raise WorkStopped
 
     monkeypatch.setitem(server.workers._desk._tasks, "run", run)

@@ -15,8 +15,6 @@ import pytest
 
 import dalenius as dl
 from dalenius import errors
-from dalenius.curator.asking.asking import Asked
-from dalenius.curator.sessions import Analyst
 from dalenius.errors import (
     BudgetExceeded,
     DaleniusError,
@@ -27,12 +25,12 @@ from dalenius.errors import (
     ServerUnreachable,
     TooOften,
 )
-from dalenius.server.client.asking import RemoteAsked
-from dalenius.server.client.connecting import address, connect
-from dalenius.server.client.faults import raised
-from dalenius.server.client.sessions import RemoteAnalyst
-from dalenius.server.client.wire import PAUSES, Wire
+from dalenius.server.client.connecting import RemoteAnalyst, address, connect
+from dalenius.server.client.query import RemoteQuery
+from dalenius.server.client.wire import PAUSES, Wire, raised
 from dalenius.server.faults import Fault, fault_of
+from dalenius.session.query import Query
+from dalenius.session.sessions import Analyst
 
 TOKEN = "dal_" + "Secret-canary-token_" + "x" * 23
 URL = "https://data.example:8765"
@@ -65,7 +63,7 @@ class Line:
         return found
 
     def run(self, **offer: Any) -> Any:
-        return RemoteAsked(self.wire, "SELECT COUNT(*) FROM t", None).run(**offer)
+        return RemoteQuery(self.wire, "SELECT COUNT(*) FROM t", None).run(**offer)
 
 
 ANSWER = {
@@ -94,28 +92,28 @@ def differences(here: type, there: type, more: set[str]) -> set[str]:
 
 
 def test_a_remote_session_has_the_methods_of_a_session_in_one_process() -> None:
-    assert differences(Analyst, RemoteAnalyst, {"close"}) == set()
-    for_releases = {"bought", "buy", "cost_of"}  # what is made of a question's rows is made where they are
-    assert differences(Asked, RemoteAsked, {"check", *for_releases}) == set()
+    of_rows = {"bind_rows", "populations", "amounts", "cost_of", "buy"}  # what is made of rows is made where they are
+    assert differences(Analyst, RemoteAnalyst, {"close", *of_rows}) == set()
+    assert differences(Query, RemoteQuery, {"check"}) == set()
 
 
 def test_a_method_or_parameter_more_or_less_is_noticed() -> None:
-    class Drifted(Asked):
+    class Drifted(Query):
         def cost(self, *, epsilon: Any = None) -> Any: ...  # type: ignore[override]
         def more(self) -> None: ...
 
-    assert differences(Asked, Drifted, set()) == {"cost", "more"}
+    assert differences(Query, Drifted, set()) == {"cost", "more"}
 
 
 def test_results_are_of_the_same_types() -> None:
-    for here, there in ((Analyst, RemoteAnalyst), (Asked, RemoteAsked)):
+    for here, there in ((Analyst, RemoteAnalyst), (Query, RemoteQuery)):
         ours, theirs = signatures(here), signatures(there)
         others = {
             name: (ours[name].return_annotation, theirs[name].return_annotation)
             for name in ours.keys() & theirs.keys()
             if ours[name].return_annotation != theirs[name].return_annotation
         }
-        assert others in ({}, {"sql": ("Asked", "RemoteAsked")})
+        assert others in ({}, dict.fromkeys(("sql", "bind"), ("Query", "RemoteQuery")))
 
 
 # ---- addresses and tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dalenius as dl
-from dalenius.query.pricing.pricing import priced
+from dalenius.measuring.pricing import priced
 from examples.clinic.catalog import clinic
 from examples.clinic.questions import QUESTIONS, Question
 
@@ -24,7 +24,8 @@ def test_there_are_twenty_two_questions() -> None:
 def test_sql_and_frame_have_equal_plans_prices_and_laws(question: Question, db: dl.Database) -> None:
     text, frame = db.sql(question.sql), question.frame(db).asked()
     assert text.question == frame.question
-    amount = {"patients": dl.Filter(dl.Budget(20, "1e-9"), neighbours=dl.AddRemove()).amount(epsilon=1)}
+    offered = dl.accounting.PrivacyFilter(dl.Budget(20, "1e-9"), neighbours=dl.AddRemove())
+    amount = {"patients": offered.amount(epsilon=1)}
     assert priced(text.question, amounts=amount).steps == priced(frame.question, amounts=amount).steps
     assert str(text.cost(epsilon=1)) == str(frame.cost(epsilon=1))
 

@@ -13,26 +13,25 @@ import pyarrow as pa
 import pytest
 
 import dalenius as dl
+from costs import cases
 from dalenius.engines.reference.engine import ReferenceEngine
 from dalenius.learn import engine_rows
-from dalenius.learn.clusters import rounds
+from dalenius.learn.clusters import plans as rounds
 from dalenius.learn.clusters.boxes import Box, Lattice
 from dalenius.learn.clusters.kmeans import KMeans
-from dalenius.learn.clusters.plans import Members, Occupied
-from dalenius.learn.clusters.rounds import NEAREST, Round
+from dalenius.learn.clusters.plans import NEAREST, ClusterRound, Members, Occupied
 from dalenius.learn.encoding import Scale
-from dalenius.learn.engine_rows import Columns, Count, Sum
+from dalenius.learn.engine_rows import Columns, RowCount, Sum
 from dalenius.learn.moments.bayes import ClassCounts, ClassSums, GaussianNB
-from dalenius.learn.moments.regression import LinearRegression
-from dalenius.learn.moments.residuals import Unexplained
+from dalenius.learn.moments.regression import LinearRegression, Unexplained
 from dalenius.learn.moments.sums import Crossed, Products, Squares, Sums, Targets
-from dalenius.learn.rows import Rows
+from dalenius.learn.rows import SealedRows
 from dalenius.learn.tables import Training
 from dalenius.learn.terms import among, column, extended
 from dalenius.privacy.exact import unseal
 from dalenius.query.functions.arguments import integer
 from dalenius.query.functions.functions import call
-from dalenius.release.carrier import counting
+from dalenius.query.tables import ContributionBounds
 from opened_engines import engine
 
 NAMES = ("fine", "coarse", "moment", "city", "ill")
@@ -78,8 +77,16 @@ class World:
     def __init__(self) -> None:
         self.db = dl.create()
         self.db.add_population("people", budget=dl.Budget(epsilon=1, delta="1e-9"))
-        most = dl.Most(rows=4, groups=1)
-        self.db.add_table("people", people(), population="people", unit="id", most=most, columns=COLUMNS)
+        most = ContributionBounds(rows=4, groups=1)
+        self.db.add_table(
+            "people",
+            people(),
+            population="people",
+            unit="id",
+            max_rows=most.rows,
+            max_groups=most.groups,
+            columns=COLUMNS,
+        )
         self.trainings = {
             "numbers": self._planned(LinearRegression(), "paid"),
             "labels": self._planned(GaussianNB(), "kind"),
@@ -93,10 +100,10 @@ class World:
         return training
 
     @lru_cache(maxsize=3)  # noqa: B019 - there is one world
-    def rows(self, name: str) -> Rows:
+    def rows(self, name: str) -> SealedRows:
         """The rows in memory, as the reference engine counts them."""
         training = self.trainings[name]
-        return training.rows(self.reference.run(counting(training.question)))
+        return training.rows(self.reference.run(training.question.counting))
 
 
 @lru_cache(maxsize=1)
@@ -119,7 +126,7 @@ CENTRES = BOX.inside(CHANCE.uniform(-1.2, 1.2, (5, WIDTH)) * 4096)
 CENTRES[3] = CENTRES[1]  # equally near, so the first of them counts
 LATTICE = Lattice(BOX, (5, 4, 1, 2, 2, 1, 2, 2, 1, 2))
 SUMS: dict[str, tuple[str, Sum]] = {
-    "count": ("numbers", Count()),
+    "count": ("numbers", RowCount()),
     "sums": ("numbers", Sums()),
     "squares": ("numbers", Squares()),
     "products": ("numbers", Products()),
@@ -132,12 +139,15 @@ SUMS: dict[str, tuple[str, Sum]] = {
     "classes": ("labels", ClassCounts(2)),
     **{f"classes to the {power}": ("labels", ClassSums(2, power)) for power in (0, 1, 2)},
     **{
-        f"ways of {radius} {pure}": ("clusters", Round(BOX, CENTRES, radius, pure))
+        f"ways of {radius} {pure}": ("clusters", ClusterRound(BOX, CENTRES, radius, pure))
         for radius, pure in ((50_000, False), (900_000, False), (90_000, True), (2**23, True))
     },
-    "one cluster": ("clusters", Round(BOX, CENTRES[:1], 10_000, False)),
+    "one cluster": ("clusters", ClusterRound(BOX, CENTRES[:1], 10_000, False)),
     **{
-        f"{count} clusters at one point {place}": ("clusters", Round(BOX, np.full((count, WIDTH), place), 9_000, pure))
+        f"{count} clusters at one point {place}": (
+            "clusters",
+            ClusterRound(BOX, np.full((count, WIDTH), place), 9_000, pure),
+        )
         for count, place, pure in ((5, 0, False), (5, 4096, True), (2, -4096, False))
     },
     "members of one point": ("clusters", Members(BOX, np.zeros((4, WIDTH), dtype=np.int64))),
@@ -156,7 +166,7 @@ def in_engine(name: str, part: Sum, where: str) -> list[int]:
     return np.asarray(unseal(rows.summed(part, l2_squared=1, l1=1))).tolist()
 
 
-@pytest.mark.parametrize("where", ["duckdb", "postgres", pytest.param("spark", marks=pytest.mark.deep)])
+@cases("where", ["duckdb", "postgres", pytest.param("spark", marks=pytest.mark.deep)], fast=1)
 @pytest.mark.parametrize("name", SUMS)
 def test_a_sum_is_the_same_in_an_engine_and_in_memory(name: str, where: str) -> None:
     training, part = SUMS[name]
@@ -168,8 +178,8 @@ def without_filter(patch: pytest.MonkeyPatch) -> None:
 
 
 def rounding_to_zero(patch: pytest.MonkeyPatch) -> None:
-    right = engine_rows.Line.of
-    patch.setattr(engine_rows.Line, "of", lambda axis: replace(right(axis), start=right(axis).start - 2**31))
+    right = engine_rows.ClampedLine.of
+    patch.setattr(engine_rows.ClampedLine, "of", lambda axis: replace(right(axis), start=right(axis).start - 2**31))
 
 
 def the_last_of_several(patch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ from itertools import islice
 import pyarrow as pa
 import pytest
 
-from dalenius.engines.conformance.comparing import Tables
+from costs import cases
+from dalenius.engines.conformance.comparing import ComparedTables
 from dalenius.engines.conformance.plans import plans
 from dalenius.engines.conformance.worlds import apart, owned, small_database, world
 from dalenius.errors import DaleniusError
@@ -69,14 +70,15 @@ def _inside(text: str) -> str:
 def generated_passes(name: str) -> Iterator[str]:
     """The engine's text of passes of generated plans."""
     here = world(0)
-    Tables(engine(name), here, owned(small_database(here, "texts")))
+    ComparedTables(engine(name), here, owned(small_database(here, "texts")))
     for plan in plans(PLANS, where=0, worlds=50, tables=apart):
-        yield from map(engine(name).spelled, plan.program.passes)
+        yield from map(engine(name).compile_sql, plan.program.passes)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "number"),
     [("duckdb", 40), ("postgres", 40), ("spark", 15), pytest.param("spark", 40, marks=pytest.mark.deep)],
+    fast=1,
 )
 def test_no_plan_draws_at_random_or_sums_floats(name: str, number: int) -> None:
     texts = list(islice(generated_passes(name), number))
@@ -94,7 +96,7 @@ def test_no_plan_draws_at_random_or_sums_floats(name: str, number: int) -> None:
 ROWS = "(SELECT 1 AS x UNION ALL SELECT 2) t"
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@cases("name", ENGINES, fast=1)
 def test_the_look_at_plans_notices_both(name: str) -> None:
     drawing = "rand()" if name == "spark" else "random()"
     assert drawn(explained(name, f"SELECT x FROM {ROWS} WHERE {drawing} < 0.5"))
@@ -119,10 +121,10 @@ def registered(name: str, column: str, value: int) -> Table:
 
 
 def total(name: str, step: Aggregate) -> int:
-    return int(engine(name).fetched(engine(name).spelled(step), 120, None).column(0)[0].as_py())
+    return int(engine(name).fetched(engine(name).compile_sql(step), 120, None).column(0)[0].as_py())
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@cases("name", ENGINES, fast=1)
 def test_odd_names_of_columns_pass_through_or_are_refused_and_never_run(name: str) -> None:
     passed = 0
     for place, column in enumerate(ODD):
@@ -136,7 +138,7 @@ def test_odd_names_of_columns_pass_through_or_are_refused_and_never_run(name: st
     assert passed >= len(ODD) - 4
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@cases("name", ENGINES, fast=1)
 @pytest.mark.parametrize("text", ["'; DROP TABLE t; --", "\\'; SELECT 1; --", "${spark.app.name}", "x" * 200, "аge"])
 def test_a_text_of_the_analyst_is_compared_and_never_run(name: str, text: str) -> None:
     table = private("texts", {"x": Text()})

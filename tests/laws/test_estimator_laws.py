@@ -18,18 +18,16 @@ import pytest
 from sklearn.base import clone
 
 from dalenius import learn
-from dalenius.audit.replay.likeness import first_difference
-from dalenius.audit.replay.recording import Recorder
-from dalenius.audit.training.arrays import BASES, Arrays, ordinary, pairs
-from dalenius.audit.training.forms import BOUNDS, FORMS, Form, estimators, left_out, shortened
-from dalenius.audit.training.replays import facts, on_arrays, on_tables
-from dalenius.audit.training.tables import EPSILON, Tables, neighbouring
-from dalenius.curator.databases import Database
+from dalenius.checks.observer import first_difference
+from dalenius.checks.replay.recording import Recorder
+from dalenius.checks.training.arrays import BASES, EPSILON, Arrays, NeighbouringTables, neighbouring, ordinary, pairs
+from dalenius.checks.training.forms import BOUNDS, FORMS, Form, estimators, left_out, shortened
+from dalenius.checks.training.replays import facts, on_arrays, on_tables
 from dalenius.engines.duckdb.connection import File
 from dalenius.errors import InvalidParameter
 from dalenius.learn.tables import Training
 from dalenius.mechanisms.door import witnessed
-from dalenius.query.tables import Most
+from dalenius.session.databases import Database
 
 every_form = pytest.mark.parametrize("form", FORMS, ids=str)
 TABLES = [form for form in FORMS if form.table]
@@ -38,16 +36,13 @@ ROWS = ordinary()
 
 
 @pytest.fixture(scope="module")
-def databases() -> Iterator[list[Tables]]:
+def databases() -> Iterator[list[NeighbouringTables]]:
     with neighbouring() as every:
         yield every
 
 
 @pytest.fixture(autouse=True)
-def _short(request: pytest.FixtureRequest) -> Iterator[None]:
-    if request.node.get_closest_marker("deep"):
-        yield
-        return
+def _short() -> Iterator[None]:
     with shortened():
         yield
 
@@ -88,33 +83,18 @@ def test_fits_of_arrays_are_alike_on_neighbours(form: Form) -> None:
     require_alike(form, few=True)
 
 
-@pytest.mark.deep
-@every_form
-def test_whole_fits_are_alike_on_all_neighbours(form: Form) -> None:
-    require_alike(form, few=False)
-
-
-def fitting(form: Form, databases: list[Tables]) -> list[Tables]:
+def fitting(form: Form, databases: list[NeighbouringTables]) -> list[NeighbouringTables]:
     return [tables for tables in databases if tables.neighbours in form.relations]
 
 
 @every_form_of_tables
-def test_fits_of_private_tables_are_alike_on_neighbours(form: Form, databases: list[Tables]) -> None:
+def test_fits_of_private_tables_are_alike_on_neighbours(form: Form, databases: list[NeighbouringTables]) -> None:
     """For each form one of the pairs: a person with many poisoned rows comes, is alone, or takes another's place."""
     several = fitting(form, databases)
     found = on_tables(form, several[TABLES.index(form) % len(several)])
     assert found.passed, [str(each) for each in found.findings]
     assert found.error is None
     assert found.calls
-
-
-@pytest.mark.deep
-@every_form_of_tables
-def test_whole_fits_of_private_tables_are_alike_on_all_neighbours(form: Form, databases: list[Tables]) -> None:
-    for tables in fitting(form, databases):
-        found = on_tables(form, tables)
-        assert found.passed, (tables.name, [str(each) for each in found.findings])
-        assert found.error is None, tables.name
 
 
 def test_labels_that_are_said_to_be_public_and_are_not_are_noticed() -> None:
@@ -127,7 +107,7 @@ def test_labels_that_are_said_to_be_public_and_are_not_are_noticed() -> None:
 
 
 def test_rows_of_one_person_that_count_for_one_are_noticed(
-    databases: list[Tables], monkeypatch: pytest.MonkeyPatch
+    databases: list[NeighbouringTables], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The twin: three rows of a unit, priced as one."""
     right = Training.rows
@@ -171,7 +151,9 @@ def test_rows_without_a_listed_label_are_as_none(form: Form) -> None:
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if not form.table], ids=str)
-def test_estimators_of_arrays_refuse_private_tables_and_spend_nothing(form: Form, databases: list[Tables]) -> None:
+def test_estimators_of_arrays_refuse_private_tables_and_spend_nothing(
+    form: Form, databases: list[NeighbouringTables]
+) -> None:
     db, spent = databases[0].before, databases[0].before.spent()
     with pytest.raises(InvalidParameter):
         form.made().fit(db.table("visits"), "city")
@@ -218,11 +200,11 @@ def test_a_saved_model_is_the_same_again(form: Form, tmp_path: Path) -> None:
 
 
 @every_form_of_tables
-def test_a_price_is_told_without_a_row_and_is_what_a_fit_costs(form: Form, databases: list[Tables]) -> None:
+def test_a_price_is_told_without_a_row_and_is_what_a_fit_costs(form: Form, databases: list[NeighbouringTables]) -> None:
     db = fitting(form, databases)[0].before
     target, columns = form.table or (None, ())
     model = form.for_tables(epsilon=EPSILON)
-    rows = db.table("visits").contributing(Most(rows=form.rows_of_unit, groups=1))
+    rows = db.table("visits").contributing(max_rows=form.rows_of_unit, max_groups=1)
     before = share(db)
     with patch.object(File, "reading", unplugged):
         cost = model.cost(rows, target, columns=list(columns))
@@ -243,9 +225,9 @@ def unplugged(self: File) -> Any:
 
 
 @pytest.mark.parametrize("form", TABLES[::4], ids=str)
-def test_without_its_rows_nothing_is_learnt(form: Form, databases: list[Tables]) -> None:
+def test_without_its_rows_nothing_is_learnt(form: Form, databases: list[NeighbouringTables]) -> None:
     """The twin of the test above: a fit does read."""
     target, columns = form.table or (None, ())
-    rows = fitting(form, databases)[0].before.table("visits").contributing(Most(rows=form.rows_of_unit, groups=1))
+    rows = fitting(form, databases)[0].before.table("visits").contributing(max_rows=form.rows_of_unit, max_groups=1)
     with patch.object(File, "reading", unplugged), pytest.raises(Exception, match="stopped"):
         form.for_tables(epsilon=EPSILON).fit(rows, target, columns=list(columns), fresh=True)

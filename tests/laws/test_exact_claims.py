@@ -5,14 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
-import pytest
-
+from costs import cases
 from dalenius.accounting.conversion import to_pure
 from dalenius.privacy.losses import PureDP
 from dalenius.verify.cases.case import Case
 from dalenius.verify.cases.every import CASES
 from dalenius.verify.cases.planted import PLANTED, PLANTED_EVENTS
-from dalenius.verify.checked import Checked
+from dalenius.verify.checked import CheckedPairs
 
 ONE, ROUNDING = Fraction(1), Fraction(1, 10**12)
 FAR = Fraction(10**9)
@@ -27,11 +26,11 @@ BROKEN = {
 
 
 @cache
-def checked(case: Case) -> Checked:
+def checked(case: Case) -> CheckedPairs:
     return case.checked(ONE)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.pure and case.complete], ids=str)
+@cases("case", [case for case in CASES if case.pure and case.complete], ids=str, fast=3)
 def test_a_pure_claim_is_proved(case: Case) -> None:
     found, claim = checked(case), to_pure(case.claim(ONE))
     assert found.holds(claim, tolerance=ROUNDING) is True
@@ -39,23 +38,17 @@ def test_a_pure_claim_is_proved(case: Case) -> None:
         assert found.holds(PureDP(claim.epsilon * Fraction(99, 100))) is False
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.event], ids=str)
+@cases("case", [case for case in CASES if case.event], ids=str, fast=2)
 def test_no_claim_with_an_event_is_refuted(case: Case) -> None:
     assert checked(case).holds(case.claim(ONE), tolerance=ROUNDING) is not False
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_no_claim_is_refuted(case: Case) -> None:
-    assert checked(case).holds(case.claim(ONE), tolerance=ROUNDING) is not False
-
-
-@pytest.mark.parametrize("case", PLANTED, ids=str)
+@cases("case", PLANTED, ids=str, fast=2)
 def test_planted_bugs_are_refuted(case: Case) -> None:
     assert checked(case).holds(to_pure(case.claim(ONE)), tolerance=ROUNDING) is False
 
 
-@pytest.mark.parametrize("case", [case for case in PLANTED_EVENTS if not case.name.startswith("Gaussian")], ids=str)
+@cases("case", [case for case in PLANTED_EVENTS if not case.name.startswith("Gaussian")], ids=str, fast=1)
 def test_planted_bugs_in_the_choice_of_keys_have_a_larger_delta_than_what_they_break(case: Case) -> None:
     whole = next(
         other for other in CASES if other.name == BROKEN.get(case.name) and other.neighbours == case.neighbours

@@ -7,32 +7,12 @@ from typing import Any
 
 import pytest
 
-from dalenius.engines.conformance.cases import known_cases
+from costs import cases
 from dalenius.engines.conformance.checking import check, quick_check
 from opened_engines import DIALECTS, ENGINES, engine
 
-ROWS = 5_000
-EXPRESSIONS = {"duckdb": 2_000, "postgres": 500, "spark": 50}
-MANY, PARTS = 20_000, 4
 
-
-@pytest.mark.parametrize("name", ENGINES)
-def test_generated_expressions_have_the_values_that_they_mean(name: str) -> None:
-    report = check(engine(name), expressions=EXPRESSIONS[name], rows=ROWS, plans=0)
-    assert report.differences == []
-    assert (report.cases, report.expressions, report.rows) == (len(known_cases()), EXPRESSIONS[name], ROWS)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("name", ENGINES)
-def test_20_000_generated_expressions_have_the_values_that_they_mean(name: str, part: int) -> None:
-    report = check(engine(name), expressions=MANY // PARTS, rows=ROWS, plans=0, seed=1 + part)
-    assert report.differences == []
-    assert report.expressions == MANY // PARTS
-
-
-@pytest.mark.parametrize("name", ENGINES)
+@cases("name", ENGINES, fast=1)
 def test_an_engine_that_agrees_is_fit(name: str) -> None:
     assert quick_check(engine(name)) is None
 
@@ -51,7 +31,7 @@ def planted(name: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DIALECTS[name], method, spelling)
 
 
-@pytest.mark.parametrize("name", ["duckdb", "postgres", pytest.param("spark", marks=pytest.mark.deep)])
+@cases("name", ["duckdb", "postgres", pytest.param("spark", marks=pytest.mark.deep)], fast=1)
 def test_the_check_notices_a_wrong_spelling(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     planted(name, "trim", monkeypatch)
     report = check(engine(name), expressions=1, rows=200, plans=0)
@@ -59,7 +39,7 @@ def test_the_check_notices_a_wrong_spelling(name: str, monkeypatch: pytest.Monke
     assert {difference.split()[0] for difference in report.differences} == {"trim"}
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@cases("name", ENGINES, fast=1)
 @pytest.mark.parametrize("wrong", PLANTED)
 def test_an_engine_with_a_wrong_spelling_is_refused_with_the_function_and_no_value(
     name: str, wrong: str, monkeypatch: pytest.MonkeyPatch
@@ -68,7 +48,7 @@ def test_an_engine_with_a_wrong_spelling_is_refused_with_the_function_and_no_val
     assert quick_check(engine(name)) == f"{wrong} gives other values than defined"
 
 
-@pytest.mark.parametrize("name", ["duckdb", "postgres"])
+@cases("name", ["duckdb", "postgres"], fast=1)
 def test_an_engine_that_fails_is_refused_with_the_function_and_no_value(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from dalenius.curator.asking.asking import Asked
-from dalenius.engines.duckdb.names import rows_table
-from dalenius.errors import QueryRefused
-from dalenius.query.tables import Most
-from dalenius.server import app as server_app
-from dalenius.server import asks, logs
+from costs import cases
+from dalenius.engines.duckdb.dialect import rows_table
+from dalenius.server import logs
 from dalenius.server.routes import ROUTES
+from dalenius.session import query
 from http_pairs import (
     QUESTIONS,
     Heard,
@@ -80,25 +78,13 @@ def told_apart(seed: int, name: str, terms: Way) -> list[str]:
     return differences(without, said) + shown + logged
 
 
-@pytest.mark.parametrize(("name", "terms"), PAIRS, ids=[name for name, _ in PAIRS])
+@cases(("name", "terms"), PAIRS, ids=[name for name, _ in PAIRS], fast=1)
 def test_one_person_more_changes_nothing_but_noisy_values(
     name: str, terms: Way, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(0)
     assert told_apart(1, name, terms) == []
     assert canaries_in("".join([*capfd.readouterr(), caplog.text])) == []
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("seed", range(2, 15))
-def test_500_pairs_of_tables_are_not_told_apart_through_any_route(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
-    ways = {
-        name: Way((number + seed) % 6, "0" if number % 3 else "1e-6", rehearse=number % 10 == 0)
-        for number, name in enumerate(POISONS)
-    }
-    found = {name: told_apart(seed, name, terms) for name, terms in ways.items()}
-    assert {name: each for name, each in found.items() if each} == {}
-    assert canaries_in("".join(capfd.readouterr())) == []
 
 
 def test_every_route_is_asked() -> None:
@@ -130,82 +116,22 @@ def rows_in(desk: Any) -> int:
         )
 
 
-def has_one_more(desk: Any) -> bool:
-    return rows_in(desk) > len(rows_of(1))
-
-
-def test_an_error_in_the_words_of_the_engine_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = asks.Desk._run
-
-    def run(self: Any, asker: Any, given: Any) -> Any:
-        if has_one_more(self) and "HOUR" not in given["sql"]:
-            raise QueryRefused("CAST(icd AS INTEGER)", rule=f"could not convert {CANARY!r} to INT32", instead="")
-        return honest(self, asker, given)
-
-    monkeypatch.setattr(asks.Desk, "_run", run)
-    found = leaks()
-    assert "run analyst question 0: status 200 and 422" in found
-    assert "run analyst question 0: shows a value" in found
-
-
-def test_a_crash_that_shows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = asks.Desk._explain
-
-    def explain(self: Any, asker: Any, given: Any) -> Any:
-        return honest(self, asker, given) if not has_one_more(self) else 1 // 0
-
-    monkeypatch.setattr(asks.Desk, "_explain", explain)
-    assert "explain analyst question 0: status 200 and 500" in leaks()
-
-
-def test_a_row_count_in_a_public_text_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = asks.Desk._catalog
-
-    def catalog(self: Any, asker: Any, given: Any) -> Any:
-        reply = honest(self, asker, given)
-        return asks.Reply(reply.body.replace("protects", f"{rows_in(self)} rows; protects"))
-
-    monkeypatch.setattr(asks.Desk, "_catalog", catalog)
-    assert "catalog analyst : body" in leaks()
-
-
-def test_a_price_that_follows_the_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = asks._For.asked
-
-    def asked(self: Any, given: Any) -> Any:
-        more = has_one_more(self.session)
-        return self.session.sql(given["sql"], most=Most(rows=4, groups=2)) if more else honest(self, given)
-
-    monkeypatch.setattr(asks._For, "asked", asked)
-    assert any("explain" in each and "body" in each for each in leaks())
-
-
-def test_a_length_that_follows_the_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = asks.Desk._run
-
-    def run(self: Any, asker: Any, given: Any) -> Any:
-        reply = honest(self, asker, given)
-        return reply if isinstance(reply.body, bytes) else asks.Reply(reply.body + " " * rows_in(self), reply.facts)
-
-    monkeypatch.setattr(asks.Desk, "_run", run)
-    assert any("length class" in each for each in leaks("very many rows"))
-
-
-@pytest.mark.parametrize("where", ["notes", "derivation"])
+@cases("where", ["notes", "derivation"], fast=1)
 def test_an_exact_count_in_the_texts_of_an_answer_is_found(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Asked.buy
+    honest = query.buy
 
-    def buy(self: Asked, price: Any, finished: Any, **terms: Any) -> Any:
-        said = f"{rows_in(self._asker.curator)} rows"
+    def buy(principal: Any, purchase: query.QueryPurchase, payer: Any, **terms: Any) -> Any:
+        said = f"{rows_in(principal.curator)} rows"
 
-        def telling(released: Any) -> Any:
-            answer = finished(released)
-            more = (*answer.notes, said) if where == "notes" else f"{answer.derivation}\n{said}"
-            return replace(answer, **{where: more})
+        class Telling(query.QueryPurchase):
+            def encode(self, released: Any) -> Any:
+                answer = super().encode(released)
+                more = (*answer.notes, said) if where == "notes" else f"{answer.derivation}\n{said}"
+                return replace(answer, **{where: more})
 
-        return honest(self, price, telling, **terms)
+        return honest(principal, Telling(**vars(purchase)), payer, **terms)
 
-    monkeypatch.setattr(Asked, "buy", buy)
+    monkeypatch.setattr(query, "buy", buy)
     assert "run analyst question 0: what is said" in leaks()
 
 
@@ -217,18 +143,6 @@ def test_a_remark_on_noisy_values_is_no_difference_and_one_that_does_not_follow_
 
     assert said(3, 1) == said(7, 0)
     assert said(7, 1) != said(7, 0) != said(3, 0)
-
-
-def test_a_header_that_follows_the_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = server_app.reply
-
-    def reply(body: bytes, **terms: Any) -> Any:
-        found = honest(body, **terms)
-        found.headers["x-rows"] = str(body.count(b"4"))
-        return found
-
-    monkeypatch.setattr(server_app, "reply", reply)
-    assert any("headers x-rows" in each for each in leaks())
 
 
 def test_a_log_that_names_a_value_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

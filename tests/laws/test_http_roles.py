@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from dalenius.curator import tokens as curator_tokens
-from dalenius.curator.tokens import Tokens, digest
+from dalenius.ledger import tokens as curator_tokens
+from dalenius.ledger.tokens import Tokens, digest
 from dalenius.server import app as server_app
 from dalenius.server.app import permitted
 from dalenius.server.routes import ROUTES, Route

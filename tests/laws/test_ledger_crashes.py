@@ -1,6 +1,6 @@
 """Power cuts, full disks, failed and forgotten writes at every step, on a simulated disk: no charge is ever lost.
 
-Each case is one fault; `make test` tries 500, `make test-deep` 5,000 more. What is checked stands in `faults.witness`.
+Each case is one fault; `make test-full` tries 500, `make test-deep` 5,000 more; `faults.witness` says what is checked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from dalenius.curator.ledger import journal
+from costs import cases
+from dalenius.ledger import journal
 from faults.crashes import KINDS, Outcome, kills_and_power_cuts, outcomes, power_cuts, run
 from faults.disk import Disk, Fault
 from faults.files import SeldomSynced, StartedUnsynced
@@ -35,16 +36,9 @@ def test_every_kind_of_fault_is_tried_and_there_are_500() -> None:
 
 
 @pytest.mark.textbook("S18.1")
-@pytest.mark.parametrize("kind", FAULTS)
+@cases("kind", FAULTS, fast=1)
 def test_after_a_fault_no_charge_is_lost_and_no_ledger_starts_corrupt(kind: str) -> None:
     require_kept(kind, list(outcomes(kind, FAULTS[kind], seed=1)), FAULTS[kind])
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("seed", range(2, 7))
-@pytest.mark.parametrize("kind", FAULTS)
-def test_after_5000_faults_no_charge_is_lost_and_no_ledger_starts_corrupt(kind: str, seed: int) -> None:
-    require_kept(kind, list(outcomes(kind, 2 * FAULTS[kind], seed)), 2 * FAULTS[kind])
 
 
 def require_kept(kind: str, ends: list[Outcome], count: int) -> None:
@@ -100,13 +94,14 @@ def test_a_failed_sync_is_not_made_good_by_the_next() -> None:
 # ---- planted bugs are noticed
 
 
-@pytest.mark.parametrize(
+@cases(
     ("planted", "noticed"),
     [
         ({"files": SeldomSynced}, "is lost"),
         ({"change": acknowledging_early}, "is lost"),
         ({"change": marking_first}, "refused without need"),
     ],
+    fast=1,
 )
 def test_a_ledger_that_promises_what_is_not_durable_is_noticed(planted: dict[str, Any], noticed: str) -> None:
     ends = [end for seed in range(8) for end in power_cuts(Random(seed), **planted)]

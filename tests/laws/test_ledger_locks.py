@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from dalenius.curator.ledger import stores
-from dalenius.curator.ledger.ledger import Ledger
-from dalenius.curator.ledger.marks import Mark
-from dalenius.curator.ledger.stores import SQLiteStore
 from dalenius.errors import DaleniusError
+from dalenius.ledger import stores
+from dalenius.ledger.ledger import Ledger
+from dalenius.ledger.marks import Mark
+from dalenius.ledger.stores import SQLiteStore
 from faults.witness import NAME
 from ledger_cases import PATIENTS, Place, charge, opened
 

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
-from random import Random
 
 import pytest
 
 import dalenius as dl
 from clinics import add_visits, visits
-from dalenius.curator.ledger.marks import Mark
-from dalenius.curator.ledger.reconciling import reconcile
+from costs import cases
 from dalenius.errors import LedgerRefused
 from faults.copies import Files, spending
-from faults.crashes import LEDGER, MARK
-from faults.disk import Disk
-from faults.files import SimulatedStore
 from faults.rollbacks import RESTORED, Scenario, World, ending, reconciled, scenarios
-from faults.witness import NAME, opened
+from faults.witness import opened
 
 ALL = scenarios()
 RESTORED_ONLY = [scenario for scenario in ALL if scenario.name.endswith("restored: a closed copy")]
@@ -39,7 +34,7 @@ def test_there_are_100_scenarios_of_every_kind() -> None:
 
 
 @pytest.mark.textbook("S18.6")
-@pytest.mark.parametrize("part", range(4))
+@cases("part", range(4), fast=1)
 def test_whatever_was_done_to_the_files_no_spending_is_forgotten(world: World, tmp_path: Path, part: int) -> None:
     ends = [ending(world, scenario, tmp_path / str(n)) for n, scenario in enumerate(ALL[part::4])]
     assert [end for end in ends if end.forgot] == []
@@ -106,22 +101,6 @@ def ask(db: dl.Database) -> None:
 
 
 # ---- reconciling can be cut off as well
-
-
-def test_a_power_cut_while_reconciling_forgets_nothing_and_counts_nothing_twice(world: World, tmp_path: Path) -> None:
-    old, new = world.copies[3].when_closed, world.last.when_closed
-    disk = Disk.holding({LEDGER: old.ledger or b"", MARK: new.mark or b""})
-    begin = len(disk.steps)
-    with closing(SimulatedStore(disk, LEDGER)) as store, closing(SimulatedStore(disk, MARK)) as mark:
-        reconcile(store, Mark(mark, NAME), NAME)
-    for after in range(begin, len(disk.steps) + 1):
-        image = disk.image(after, Random(after))
-        Files(*(image.get(name) for name in (LEDGER, f"{LEDGER}-wal", MARK, f"{MARK}-wal"))).put(tmp_path)
-        with suppress(LedgerRefused):
-            opened(tmp_path / "ledger.sqlite", tmp_path / "mark.sqlite").close()
-        reconciled(tmp_path)
-        with closing(opened(tmp_path / "ledger.sqlite", tmp_path / "mark.sqlite")) as ledger:
-            assert spending(ledger) == world.last.spent
 
 
 def test_reconciling_again_changes_nothing(world: World, tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ import pytest
 
 import dalenius
 from dalenius.accounting.amounts import price
-from dalenius.accounting.composition import Composition, compose, repeated
+from dalenius.accounting.composition import Composition, ParallelLoss, compose, repeated
 from dalenius.accounting.conversion import to_approximate, to_delta
-from dalenius.accounting.parallel import ParallelLoss
 from dalenius.errors import InvalidParameter
 from dalenius.learn.linear.batches import SampledGaussian
 from dalenius.learn.linear.objective import TiltedNormal

@@ -12,16 +12,16 @@ import pytest
 from flint import arb
 
 from checks import SeededEntropy
+from costs import cases
 from dalenius.accounting.amounts import price
 from dalenius.accounting.composition import compose, repeated
 from dalenius.accounting.conversion import to_pure
 from dalenius.errors import InvalidParameter, MissingNeighbours
-from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
 from dalenius.privacy.losses import ZCDP, BoundedRange, Loss
 from dalenius.privacy.reals import ball, lower, precise, upper
 from dalenius.verify.cases.case import Case
-from dalenius.verify.cases.every import CASES, left_out, public_mechanisms
-from dalenius.verify.cases.excused import EXCUSED
+from dalenius.verify.cases.every import CASES, EXCUSED, left_out, public_mechanisms
 from dalenius.verify.cases.numeric import DELTA, noise_law, vector_law
 from dalenius.verify.cases.planted import PLANTED, PLANTED_EVENTS
 
@@ -109,7 +109,7 @@ def test_the_exact_law_is_a_probability(case: Case) -> None:
         assert lower(total) <= 1 + ROUNDING
 
 
-@pytest.mark.parametrize("case", PURE, ids=str)
+@cases("case", PURE, ids=str, fast=6)
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 def test_the_worst_loss_never_exceeds_the_claim_and_meets_it_where_tight(case: Case, epsilon: Fraction) -> None:
     claimed, worst = to_pure(claim(case, epsilon)).epsilon, worst_loss(case, epsilon)
@@ -144,7 +144,7 @@ def test_the_law_above_flags_a_variance_without_its_factor_two(case: Case) -> No
     assert worst_delta(case, DiscreteGaussian(enough.variance / 2, case.neighbours), Fraction(1)) > 3 * DELTA
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not case.event], ids=str)
+@cases("case", [case for case in CASES if not case.event], ids=str, fast=8)
 @pytest.mark.parametrize("alpha", ORDERS, ids=str)
 def test_the_renyi_divergence_never_exceeds_the_claim(case: Case, alpha: Fraction) -> None:
     assert worst_divergence(case, alpha) <= claim(case, Fraction(1)).renyi(alpha) + ROUNDING
@@ -155,7 +155,7 @@ def test_the_law_above_flags_permute_and_flip_priced_as_the_exponential_mechanis
     assert worst_divergence(case, Fraction(4)) > BoundedRange(Fraction(1)).renyi(4) * Fraction(3, 2)
 
 
-@pytest.mark.parametrize("case", EVENTS, ids=str)
+@cases("case", EVENTS, ids=str, fast=6)
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 def test_the_hockey_stick_never_exceeds_what_divergence_and_event_allow(case: Case, epsilon: Fraction) -> None:
     assert worst_excess(case, epsilon) <= 0

@@ -8,11 +8,10 @@ from unittest.mock import patch
 
 import pytest
 
-from dalenius.audit.checks import planted
-from dalenius.audit.checks.outcomes import Asked
-from dalenius.audit.checks.planted import LEAST, planted_bugs
-from dalenius.audit.checks.planting import Caught, Planted
-from dalenius.audit.checks.registry import CHECKS, Listed
+from dalenius.checks.commands import planted
+from dalenius.checks.commands.planted import LEAST, Caught, Planted, planted_bugs
+from dalenius.checks.outcomes import CheckRequest
+from dalenius.checks.registry import CHECKS, Listed
 from dalenius.errors import InvalidParameter
 
 BUGS = planted_bugs()
@@ -24,7 +23,7 @@ OTHERWISE = {
     "E2": "times are measured beside a running server",
     "E3": "logs and files of a server in a process of its own are read",
     "G3": "shown by the exact law of interleaved sessions, and not by a check",
-    "H4": "disks that fail; the ledgers of tests/faults/planted.py are the bugs",
+    "H4": "disks that fail; the ledgers of tests/support/faults/planted.py are the bugs",
     "J1": "synthetic tables; their tests have twins",
     "J2": "synthetic tables; their tests have twins",
     "K1": "comes with streams",
@@ -39,10 +38,27 @@ OTHERWISE = {
     "L9": "files on disk and texts in answers are read",
 }
 """Threats for which no bug is planted, and why."""
+FAST = {
+    "AVG charged once",
+    "delta forgotten",
+    "release without noise: top two",
+    "float sum",
+    "NaN through the clamp",
+    "quotes of constants not doubled",
+    "a seed in what is public",
+    "half the noise in every group",
+    "permute-and-flip priced too low",
+    "seeded noise",
+    "counts not cut",
+    "mean for sum",
+}
+"""A cheap bug for each check, which is planted in `make test`; the others are in `make test-full`."""
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@pytest.mark.parametrize(
+    "bug", [pytest.param(bug, marks=() if bug.name in FAST else pytest.mark.full, id=bug.name) for bug in BUGS]
+)
 def test_a_planted_bug_is_found_and_nothing_without_it(bug: Planted) -> None:
     caught = bug.caught()
     assert caught.said, f"{bug.check} does not notice {bug.name}"
@@ -75,7 +91,7 @@ def of(name: str, check: str, said: str, without: str = "") -> Planted:
 def test_a_bug_that_is_not_found_fails_the_check_and_so_does_a_check_that_finds_nothing() -> None:
     bugs = [of("one", "replay", "found"), of("other", "static", ""), of("noise", "rng", "found", "found too")]
     with patch.object(planted, "planted_bugs", lambda: bugs), patch.object(planted, "needed", set):
-        outcome = planted.check(Asked())
+        outcome = planted.check(CheckRequest())
     assert not outcome.passed
     assert outcome.findings == (
         "other is not found by static",
@@ -90,12 +106,16 @@ def test_a_check_without_a_bug_fails_whatever_the_others_find() -> None:
     every = [of(name, name, "found") for name in sorted(planted.needed())] * 3
     new = Listed("new", "a check that nobody has planted a bug for", "cases", 1, 1)
     with patch.object(planted, "planted_bugs", lambda: every):
-        assert planted.check(Asked()).passed
+        assert planted.check(CheckRequest()).passed
         with patch.dict(CHECKS, {"new": new}):
-            outcome = planted.check(Asked())
-            assert planted.check(Asked(count=5)).passed, "a few bugs alone cannot turn every check"
+            outcome = planted.check(CheckRequest())
+            assert planted.check(CheckRequest(count=5)).passed, "a few bugs alone cannot turn every check"
     assert not outcome.passed
     assert outcome.findings == ("new catches nothing",)
+
+
+def test_every_check_catches_something_in_the_fast_tests() -> None:
+    assert sorted(bug.check for bug in BUGS if bug.name in FAST) == sorted({bug.check for bug in BUGS})
 
 
 def test_every_check_but_this_one_must_catch_something() -> None:
@@ -104,8 +124,8 @@ def test_every_check_but_this_one_must_catch_something() -> None:
 
 def test_few_bugs_are_not_enough() -> None:
     with patch.object(planted, "planted_bugs", lambda: [of("one", "replay", "found")]):
-        assert not planted.check(Asked()).passed
-        assert planted.check(Asked(count=1)).passed
+        assert not planted.check(CheckRequest()).passed
+        assert planted.check(CheckRequest(count=1)).passed
 
 
 def test_without_a_checkout_it_says_where_the_bugs_are(tmp_path: Path) -> None:

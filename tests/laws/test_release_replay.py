@@ -17,10 +17,10 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from dalenius import release
+from costs import cases
 from dalenius.accounting.allowance import Allowance
-from dalenius.accounting.amounts import Amount, price
-from dalenius.audit.replay.replaying import Replayed, replay
+from dalenius.accounting.amounts import Charge, price
+from dalenius.checks.replay.replaying import Replayed, replay
 from dalenius.errors import MechanismFinished
 from dalenius.mechanisms.door import measure
 from dalenius.privacy.exact import Exact
@@ -28,41 +28,39 @@ from dalenius.privacy.losses import ZCDP, Loss, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import fresh_entropy
-from dalenius.release.boosting import boosting as boosting_room
-from dalenius.release.boosting.boosting import QueryBoosting
-from dalenius.release.boosting.generators import BruteForceGenerator, LinearGenerator
-from dalenius.release.boosting.syntheticizer import release_synthetic
-from dalenius.release.grid import Grid
-from dalenius.release.strategies.choosing import release_best
-from dalenius.release.strategies.explicit import Explicit
-from dalenius.release.strategies.optimised import optimised
-from dalenius.release.strategies.partitions import release_partitioned
-from dalenius.release.strategies.strategy import Strategy
-from dalenius.release.strategies.trees import Hierarchical, Identity
-from dalenius.release.strategies.wavelets import Haar
-from dalenius.release.textbook import projection
-from dalenius.release.textbook.game import synthetic_from
-from dalenius.release.textbook.information_projection import InformationProjection
-from dalenius.release.textbook.iterative_construction import IterativeConstruction
-from dalenius.release.textbook.median import Median
-from dalenius.release.textbook.multiplicative_weights import MultiplicativeWeights
-from dalenius.release.textbook.nets import Net, NetMechanism
-from dalenius.release.textbook.online import OnlinePlan, OnlineSession
-from dalenius.release.textbook.per_query import LaplaceEach, PerQuery
-from dalenius.release.textbook.perceptron import Perceptron
-from dalenius.release.textbook.projection import ProjectedLaplace
-from dalenius.release.textbook.repeats import Repeats
-from dalenius.release.textbook.small_database import small_database
-from dalenius.release.textbook.update_rules import UpdateRule
-from dalenius.release.workloads.matrices import Questions
-from dalenius.release.workloads.ranges import Ranges
+from dalenius.synth import strategies
+from dalenius.synth.online.multiplicative_weights import InformationProjection, MultiplicativeWeights
+from dalenius.synth.online.rounds import OnlinePlan, OnlineSession
+from dalenius.synth.online.update_rules import UpdateRule
+from dalenius.synth.strategies.choosing import release_best
+from dalenius.synth.strategies.optimised import Explicit, optimised
+from dalenius.synth.strategies.partitions import release_partitioned
+from dalenius.synth.strategies.strategy import Strategy
+from dalenius.synth.strategies.trees import Haar, Hierarchical, Identity
+from dalenius.tabular.domains import CellDomain
+from dalenius.tabular.workloads import MatrixWorkload, Ranges
+from dalenius.textbook import release as textbook
+from dalenius.textbook.release import boosting as boosting_room
+from dalenius.textbook.release import projection
+from dalenius.textbook.release.boosting import QueryBoosting
+from dalenius.textbook.release.game import synthetic_from
+from dalenius.textbook.release.generators import BruteForceGenerator, LinearGenerator
+from dalenius.textbook.release.iterative_construction import IterativeConstruction
+from dalenius.textbook.release.median import Median
+from dalenius.textbook.release.nets import Net, NetMechanism
+from dalenius.textbook.release.per_query import LaplaceEach, PerQuery
+from dalenius.textbook.release.perceptron import PerceptronUpdate
+from dalenius.textbook.release.projection import ProjectedLaplace
+from dalenius.textbook.release.repeats import Repeats
+from dalenius.textbook.release.small_databases import small_database
+from dalenius.textbook.release.syntheticizer import release_synthetic
 
 CELLS, ROWS, PEOPLE = 6, 3, 10**5
-GRID = Grid({"x": CELLS})
+GRID = CellDomain({"x": CELLS})
 PREFIXES = Ranges.prefixes(GRID)
-SHARES = Questions(GRID, np.array([[0, 1, 2, 3, 4, 5], [5, 0, 5, 0, 5, 0], [1, 1, 1, 1, 1, 1]]), denominator=5)
+SHARES = MatrixWorkload(GRID, np.array([[0, 1, 2, 3, 4, 5], [5, 0, 5, 0, 5, 0], [1, 1, 1, 1, 1, 1]]), denominator=5)
 BETA = Fraction(1, 10)
-PURE, RENYI = Amount(divergence=10**15, order=None), Amount(divergence=2 * 10**15, order=Fraction(6))
+PURE, RENYI = Charge(divergence=10**15, order=None), Charge(divergence=2 * 10**15, order=Fraction(6))
 
 
 class Terms(NamedTuple):
@@ -88,14 +86,14 @@ class Private:
         moved = self.rows * self.neighbours.add_remove_steps
         return Exact(self.counts, sensitivity=Sensitivity(l1=moved, linf=self.rows), neighbours=self.neighbours)
 
-    def paid(self, amount: Loss | Amount) -> Allowance:
+    def paid(self, amount: Loss | Charge) -> Allowance:
         """What was charged for exactly this."""
-        given = amount if isinstance(amount, Amount) else price(amount, order=RENYI.order)
+        given = amount if isinstance(amount, Charge) else price(amount, order=RENYI.order)
         return Allowance(given, neighbours=self.neighbours)
 
 
 Run = Callable[[Private], Any]
-Charge = Callable[[Private], Loss | Amount]
+Stating = Callable[[Private], Loss | Charge]
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class Case:
     """A release, what it costs, and for which neighbours it is made."""
 
     run: Run
-    charge: Charge
+    charge: Stating
     relations: tuple[Neighbours, ...] = (AddRemove(), Replace())
 
 
@@ -163,7 +161,7 @@ def rules() -> dict[str, UpdateRule]:
     return {
         "weights": MultiplicativeWeights(cells=CELLS, people=PEOPLE, alpha=half),
         "projection": InformationProjection(cells=CELLS, people=PEOPLE, alpha=half),
-        "perceptron": Perceptron(cells=CELLS, people=PEOPLE, alpha=half, most_in_a_cell=PEOPLE // 4),
+        "perceptron": PerceptronUpdate(cells=CELLS, people=PEOPLE, alpha=half, most_in_a_cell=PEOPLE // 4),
         "median": Median(net=Net.of_size(CELLS, 3, alpha=half), people=PEOPLE),
     }
 
@@ -210,7 +208,7 @@ def repeats() -> Case:
         assert isinstance(each.mechanism, LaplaceEach)
         return each.mechanism.noise
 
-    def charge(private: Private) -> Amount:
+    def charge(private: Private) -> Charge:
         one = price(noise(private).loss(sensitivity=5 * private.rows), order=RENYI.order)
         return replace(one, divergence=3 * one.divergence)
 
@@ -222,7 +220,7 @@ def repeats() -> Case:
     return Case(run, charge)
 
 
-def strategy(make: Callable[[], Strategy], amount: Amount) -> Case:
+def strategy(make: Callable[[], Strategy], amount: Charge) -> Case:
     def run(private: Private) -> Any:
         found = make().release(private.sealed, private.paid(amount), fresh_entropy(), rows=private.rows)
         return found.histogram, found.answers(PREFIXES)
@@ -230,10 +228,10 @@ def strategy(make: Callable[[], Strategy], amount: Amount) -> Case:
     return Case(run, lambda private: amount)
 
 
-def best(amount: Amount, people: int | None) -> Case:
+def best(amount: Charge, people: int | None) -> Case:
     """For Laplace noise over many cells a tree is best, which needs the number of people."""
     cells = 24 if amount.order else 64
-    grid = Grid({"x": cells})
+    grid = CellDomain({"x": cells})
 
     def run(private: Private) -> Any:
         wide = replace(
@@ -246,7 +244,7 @@ def best(amount: Amount, people: int | None) -> Case:
     return Case(run, lambda private: amount)
 
 
-def partitioned(amount: Amount) -> Case:
+def partitioned(amount: Charge) -> Case:
     def run(private: Private) -> Any:
         found = release_partitioned(private.sealed, CELLS, private.paid(amount), fresh_entropy(), rows=private.rows)
         return found.histogram, found.bounds, found.answers(PREFIXES)
@@ -349,10 +347,10 @@ def compared(case: Case, data: str, unit: str, relation: Neighbours) -> Replayed
 
 def charged(case: Case, private: Private) -> Any:
     found = case.charge(private)
-    return found if isinstance(found, Amount) else price(found, order=RENYI.order)
+    return found if isinstance(found, Charge) else price(found, order=RENYI.order)
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases("name", CASES, fast=2)
 def test_a_release_is_alike_on_neighbours(name: str) -> None:
     case = CASES[name]
     for relation in case.relations:
@@ -366,8 +364,12 @@ def test_a_release_is_alike_on_neighbours(name: str) -> None:
 
 def test_the_table_holds_every_release_of_the_rooms() -> None:
     """A new release that is not replayed is found by its door: each file that measures is in a case."""
-    rooms = [Path(release.__path__[0]) / name for name in ("textbook", "boosting", "strategies")]
-    doors = {file.stem for each in rooms for file in each.glob("*.py") if "measure(" in file.read_text()}
+    doors = {
+        file.stem
+        for room in (textbook, strategies)
+        for file in Path(room.__path__[0]).glob("*.py")
+        if "measure(" in file.read_text()
+    }
     known = {
         "iterative_construction", "nets", "per_query", "projection", "repeats", "syntheticizer", "choosing",
         "partitions", "strategy",

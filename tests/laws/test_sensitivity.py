@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
-
-from dalenius.audit.replay.bounding import all_broken, difference, narrowed
-from dalenius.audit.replay.neighbours import steps
+from costs import cases
+from dalenius.checks.replay.bounding import all_broken, difference, narrowed
+from dalenius.checks.replay.neighbours import steps
 from dalenius.engines.conformance.plans import Generated, plans
 from dalenius.errors import QueryRefused
 from dalenius.privacy.neighbours import AddRemove
@@ -18,29 +17,23 @@ WORLDS = 6
 EACH = 50
 
 
-@pytest.mark.parametrize("where", range(WORLDS))
+@cases("where", range(WORLDS), fast=1)
 def test_one_unit_moves_every_measurement_by_at_most_what_was_declared(where: int) -> None:
     assert list(all_broken(EACH, where, worlds=WORLDS)) == []
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("where", range(20))
-def test_one_unit_moves_every_measurement_of_5000_plans_by_at_most_what_was_declared(where: int) -> None:
-    assert list(all_broken(250, where, worlds=20)) == []
-
-
-@pytest.mark.parametrize("where", [1, 3])
+@cases("where", [1, 3], fast=1)
 def test_a_unit_adds_what_it_would_give_alone_and_leaves_the_parts_of_others_as_they_are(where: int) -> None:
     assert list(not_additive(30, where)) == []
 
 
-@pytest.mark.parametrize("where", [0, 1])
+@cases("where", [0, 1], fast=1)
 def test_rows_of_nobody_never_count(where: int) -> None:
     for plan in plans(15, where=where):
         assert results(plan, "base") == results(plan, "nobody")
 
 
-@pytest.mark.parametrize("where", [0, 1])
+@cases("where", [0, 1], fast=1)
 def test_no_number_moves_further_even_where_a_column_holds_more_than_was_declared(where: int) -> None:
     assert list(all_broken(40, where, tables=narrowed)) == []
 

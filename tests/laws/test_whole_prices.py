@@ -16,23 +16,25 @@ import pytest
 import dalenius.learn
 from clinics import clinic
 from dalenius.accounting.allowance import Allowance
-from dalenius.accounting.amounts import Amount
+from dalenius.accounting.amounts import Charge
 from dalenius.accounting.composition import repeated
-from dalenius.curator import door
-from dalenius.curator.databases import Database
-from dalenius.curator.door import Payable
+from dalenius.engines.engine import Statements
 from dalenius.errors import DaleniusError
 from dalenius.learn import MeanEstimator, QuantileEstimator, Ridge
 from dalenius.learn.models import PrivateModel
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.robust import Range, confinement
-from dalenius.mechanisms.robust import sandbox as sandbox_module
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
+from dalenius.mechanisms.robust import Range
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
-from dalenius.release.synthetic.pairs import Pair
-from dalenius.release.synthetic.synthesizer import Synthesizer
+from dalenius.sandbox import confinement
+from dalenius.sandbox import sandbox as sandbox_module
+from dalenius.session import executor as door
+from dalenius.session.databases import Database
+from dalenius.session.executor import Purchase
+from dalenius.synth.tables.families import FamilyWork
+from dalenius.synth.tables.synthesizer import Synthesizer
 from whole_prices import CASES, ORDER, REPLACED, Case, ReadEntropy, measurers, measuring, takers, takers_of
 from whole_prices_of_models import MODEL_CASES, MODELS
 
@@ -81,12 +83,12 @@ def test_every_estimator_has_a_case() -> None:
 
 
 @pytest.fixture(scope="module")
-def sold(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[type, Payable], Any, set[CodeType]]]:
+def sold(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[type, Purchase], Any, set[CodeType]]]:
     """One of each kind of work that a database sells, bought at the door, with the engine and all that was called."""
-    found: dict[type, Payable] = {}
+    found: dict[type, Purchase] = {}
     whole = door.measured
 
-    def kept(priced: Payable, *others: Any) -> Any:
+    def kept(priced: Purchase, *others: Any) -> Any:
         found[type(priced)] = priced
         return whole(priced, *others)
 
@@ -97,9 +99,13 @@ def sold(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[type, 
             SYNTHESIZER.cost(db.table("visits"), share="5%")
             _buy(db)
             (fit,) = [each for each in found.values() if type(each).__name__ == "Fit"]
-            found[Pair] = Pair(fit, fit)
+            found[FamilyWork] = FamilyWork(fit, fit)
             (neighbours,) = _neighbours(fit)
-            door.measured(found[Pair], db._curator.engine, door.allowance(found[Pair], {"patients": neighbours}))
+            door.measured(
+                found[FamilyWork],
+                Statements(db._curator.engine),
+                door.allowance(found[FamilyWork], {"patients": neighbours}),
+            )
         yield found, db._curator.engine, seen
 
 
@@ -128,14 +134,16 @@ def test_what_a_database_sells_is_refused_before_it_reads_where_a_unit_is_missin
     for priced in found.values():
         (neighbours,) = _neighbours(priced)
         (charged,) = priced.charge.values()
-        case = Case(lambda paid, _, priced=priced: door.measured(priced, _Shut(), paid), priced.loss, neighbours)  # type: ignore[misc]
+        case = Case(
+            lambda paid, _, priced=priced: door.measured(priced, Statements(_Shut()), paid), priced.loss, neighbours
+        )  # type: ignore[misc]
         assert case.allowance(charged.order).left <= charged
         assert refused_for_nothing(case, charged.order, 1), type(priced)
         enough = case.allowance(charged.order)
-        door.measured(priced, engine, enough)
+        door.measured(priced, Statements(engine), enough)
 
 
-def _neighbours(priced: Payable) -> set[Neighbours]:
+def _neighbours(priced: Purchase) -> set[Neighbours]:
     return {each.protection.neighbours for each in priced.question.relation.tables if each.protection}
 
 
@@ -182,7 +190,7 @@ def test_whatever_measures_or_draws_is_run_in_a_case(sold: Any) -> None:
 
 def _run(sold: Any) -> set[CodeType]:
     """All that was called in a case, or for what a database sells."""
-    rich = Allowance(Amount(divergence=10**16, order=None), neighbours=EVERY["seeded"].neighbours)
+    rich = Allowance(Charge(divergence=10**16, order=None), neighbours=EVERY["seeded"].neighbours)
     with _watched() as seen:  # a grid is counted where the price is high enough for it
         EVERY["seeded"].run(rich, ReadEntropy("much"))
     return {code for name, order in RUNS for code in called(name, order)} | sold[2] | seen

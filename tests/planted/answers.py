@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from dalenius.audit.checks.planting import Planted
-from dalenius.curator import replays
-from dalenius.curator.answers import notes
-from dalenius.curator.curator import Asker
-from dalenius.curator.door import Payer
+from dalenius.checks.commands.planted import Planted
 from dalenius.engines.duckdb.engine import DuckDBEngine
-from dalenius.mechanisms.thresholding import ThresholdedCounts
+from dalenius.measuring import pricing, releasing
+from dalenius.measuring.pricing import Priced
+from dalenius.mechanisms.keys.thresholding import ThresholdedCounts
 from dalenius.privacy.exact import unseal
-from dalenius.query.pricing import pricing, releasing
-from dalenius.query.pricing.pricing import Priced
+from dalenius.session import replays
+from dalenius.session.answers import answers as notes
+from dalenius.session.curator import Principal
+from dalenius.session.executor import Payer
 
-right_release, right_spelled, right_charges = releasing.release, DuckDBEngine.spelled, Payer.charges
+right_release, right_sql, right_charges = releasing.release, DuckDBEngine.compile_sql, Payer.charges
 right_charge = Priced.charge.fget  # type: ignore[attr-defined]
 above = ThresholdedCounts.release
 
@@ -43,7 +43,7 @@ def noted() -> Iterator[None]:
 
 def with_cardinalities(self: DuckDBEngine, step: Any) -> str:
     """The text of a pass, and how the engine means to run it: it knows how many rows there are."""
-    text = right_spelled(self, step)
+    text = right_sql(self, step)
     with self._file.reading() as connection:
         ((_, planned),) = connection.execute(f"EXPLAIN {text}").fetchall()
     return text + "".join(f"\n-- {line}" for line in planned.splitlines())
@@ -57,8 +57,8 @@ def the_first_account(self: Payer, amounts: Any) -> Any:
     return right_charges(self, amounts)[:1]
 
 
-def whoever_asks(asker: Asker, name: str) -> Any:
-    return asker.curator.ledger.receipt(name)
+def whoever_asks(principal: Principal, name: str) -> Any:
+    return principal.curator.ledger.receipt(name)
 
 
 def by_exact_counts(self: ThresholdedCounts, value: Any, source: Any) -> Any:
@@ -69,7 +69,7 @@ def by_exact_counts(self: ThresholdedCounts, value: Any, source: Any) -> Any:
 BUGS = (
     Planted("an exact total in the notes", ("C2", "D6"), "replay", noted, count=20),
     Planted("row counts of the engine in the derivation", ("D6",), "replay",
-            lambda: patch.object(DuckDBEngine, "spelled", with_cardinalities), count=20),
+            lambda: patch.object(DuckDBEngine, "compile_sql", with_cardinalities), count=20),
     Planted("a second population left out of the price", ("C2", "G1"), "replay",
             lambda: patch.object(Priced, "charge", property(the_first_alone)), count=80),
     Planted("a second population not charged", ("B3", "H5"), "ledger",

@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from dalenius.audit.checks import static
-from dalenius.audit.checks.planting import Planted
-from dalenius.curator.sessions import Session
+from dalenius.checks.commands import static
+from dalenius.checks.commands.planted import Planted
 from dalenius.engines.duckdb import codes, connection
 from dalenius.engines.duckdb.dialect import DuckDBDialect
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.several import Engines
 from dalenius.errors import QueryRefused
+from dalenius.session.sessions import Session
 
 from_decimal = codes._from_decimal
 sources = static.sources
-spelled = DuckDBEngine.spelled
+compile_sql = DuckDBEngine.compile_sql
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def raw_when_refused() -> Iterator[None]:
 
 def at_most_a_million(self: DuckDBEngine, step: Any) -> str:
     """Rows of a result are cut off where they happen to lie, as soon as there are very many."""
-    return f"{spelled(self, step)} LIMIT 1000000"
+    return f"{compile_sql(self, step)} LIMIT 1000000"
 
 
 def source_with(line: str, path: str = "query/planted.py") -> Callable[[], Any]:
@@ -83,7 +83,7 @@ BUGS = (
     Planted("quotes of constants not doubled", ("L4",), "escape",
             lambda: patch.object(DuckDBDialect, "text_literal", lambda d, text: f"'{text}'"), count=20),
     Planted("a LIMIT in the engine's texts", ("C6", "L4"), "escape",
-            lambda: patch.object(DuckDBEngine, "spelled", at_most_a_million), count=20),
+            lambda: patch.object(DuckDBEngine, "compile_sql", at_most_a_million), count=20),
     Planted("no lock-down", ("L1",), "escape", lambda: patch.object(connection, "_LOCK", ()), count=0),
     Planted("refused texts sent to the engine", ("D5", "L1", "L4"), "escape", raw_when_refused, count=0),
     Planted("SQL from an f-string", ("L4",), "static",

@@ -9,51 +9,54 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from dalenius.audit.checks.planting import Planted
-from dalenius.curator.asking import asking
-from dalenius.curator.asking.asking import Asked
-from dalenius.curator.door import Door, Payer, allowance, measured
-from dalenius.curator.ledger.balances import Balances
-from dalenius.curator.ledger.ledger import Ledger
-from dalenius.curator.ledger.marks import Held
+from dalenius.checks.commands.planted import Planted
+from dalenius.engines.engine import Statements
 from dalenius.engines.several import Engines
 from dalenius.errors import BudgetExceeded, WorkStopped
+from dalenius.ledger.balances import Balances
+from dalenius.ledger.ledger import Ledger
+from dalenius.ledger.marks import HeldMark
+from dalenius.session import query as asking
+from dalenius.session.executor import Executor, Payer, allowance, measured, request_name
+from dalenius.session.query import Query
 
-bought, paid, answer = Door._bought, Door._paid, Door.answer
+run, perform = Executor.run, Executor._perform
 price, charges = asking.bought, Payer.charges
 added, add = Balances.charge, Balances.add
 
 
-def answer_first(self: Door, request: Any) -> Any:
-    with allowance(request.priced, request.payer.neighbours) as prepaid:
-        measured(request.priced, self.engine, prepaid)
-    return bought(self, request)
+def answer_first(self: Executor, purchase: Any, payer: Any, *given: Any, **named: Any) -> Any:
+    with allowance(purchase, payer.neighbours) as prepaid:
+        measured(purchase, Statements(self.engine), prepaid)
+    return run(self, purchase, payer, *given, **named)
 
 
-def refunded(self: Door, request: Any, receipt: Any, priced: Any) -> Any:
+def refunded(self: Executor, *given: Any) -> Any:
     try:
-        return paid(self, request, receipt, priced)
+        return perform(self, *given)
     except WorkStopped:
         self.ledger._journal.append(lambda writing: writing.rows.execute("UPDATE spent SET divergence = 0, delta = 0"))
         raise
 
 
-def failures_told(self: Door, request: Any, receipt: Any, priced: Any) -> Any:
+def failures_told(self: Executor, purchase: Any, payer: Any, *given: Any) -> Any:
     try:
-        with allowance(priced, request.payer.neighbours) as prepaid:
-            measured(priced, self.engine, prepaid)
+        with allowance(purchase, payer.neighbours) as prepaid:
+            measured(purchase, Statements(self.engine), prepaid)
     except Exception as error:
         raise WorkStopped from error
-    return paid(self, request, receipt, priced)
+    return perform(self, purchase, payer, *given)
 
 
-def drawn_anew(self: Door, *given: Any, **named: Any) -> Any:
-    return answer(self, *given, **{**named, "fresh": True, "key": None})
+def drawn_anew(self: Executor, *given: Any, **named: Any) -> Any:
+    return run(self, *given, **{**named, "fresh": True, "key": None})
 
 
-def failed_drawn_again(self: Door, request: Any) -> Any:
-    receipt = self.ledger.attempted(request.payer.who, request.key, request.name)
-    return bought(self, request) if receipt is None else paid(self, request, receipt, request.priced)
+def failed_drawn_again(self: Executor, purchase: Any, payer: Any, labelled: Any, *, key: Any, **named: Any) -> Any:
+    receipt = self.ledger.attempted(payer.who, key, request_name(purchase))
+    if receipt is None or self.ledger.answer(receipt.id) is not None:
+        return run(self, purchase, payer, labelled, key=key, **named)
+    return perform(self, purchase, payer, receipt, labelled, Statements(self.engine), None)
 
 
 @contextmanager
@@ -75,16 +78,16 @@ def looking_first() -> Iterator[None]:
 
 @contextmanager
 def price_reads_rows() -> Iterator[None]:
-    right = Asked._priced
+    right = Query._priced
 
-    def priced(self: Asked, offer: Any, weights: Any) -> Any:
-        engine = self._asker.curator.engine
+    def priced(self: Query, offer: Any, weights: Any) -> Any:
+        engine = self._principal.curator.engine
         assert isinstance(engine, Engines)
         with engine.imported._file.reading() as reader:
             reader.execute("SELECT 1")
         return right(self, offer, weights)
 
-    with patch.object(Asked, "_priced", priced):
+    with patch.object(Query, "_priced", priced):
         yield
 
 
@@ -110,11 +113,11 @@ def below_zero(people: Any, *, epsilon: Any, share: Any) -> Any:
 
 
 def door(name: str, wrong: Any) -> Callable[[], Any]:
-    return lambda: patch.object(Door, name, wrong)
+    return lambda: patch.object(Executor, name, wrong)
 
 
 BUGS = (
-    Planted("answer before the charge", ("H2",), "ledger", door("_bought", answer_first),
+    Planted("answer before the charge", ("H2",), "ledger", door("run", answer_first),
             part="questions that look at the ledger", count=40),
     Planted("less charged than the price", ("B3", "H5"), "ledger",
             lambda: patch.object(Payer, "charges", less_than_the_price), part="prices of questions", count=40),
@@ -125,13 +128,13 @@ BUGS = (
             count=40),
     Planted("delta forgotten", ("G1",), "ledger", lambda: patch.object(Balances, "add", divergence_alone),
             part="charges through every level", count=40),
-    Planted("refund on error", ("H7",), "ledger", door("_paid", refunded), part="ways to fail after the charge",
+    Planted("refund on error", ("H7",), "ledger", door("_perform", refunded), part="ways to fail after the charge",
             count=40),
-    Planted("data-dependent error text", ("D4",), "ledger", door("_paid", failures_told),
+    Planted("data-dependent error text", ("D4",), "ledger", door("_perform", failures_told),
             part="ways to fail after the charge", count=40),
-    Planted("retries drawn anew", ("H6", "D3"), "ledger", door("answer", drawn_anew),
+    Planted("retries drawn anew", ("H6", "D3"), "ledger", door("run", drawn_anew),
             part="repeated attempts and questions", count=40),
-    Planted("failed attempts drawn again", ("H6",), "ledger", door("_bought", failed_drawn_again),
+    Planted("failed attempts drawn again", ("H6",), "ledger", door("run", failed_drawn_again),
             part="attempts that had failed", count=40),
     Planted("check, then act", ("H1",), "ledger", looking_first, part="charges by many at once", count=80),
     Planted("price that reads rows", ("D8",), "ledger", price_reads_rows, part="prices with the data unplugged",
@@ -139,6 +142,6 @@ BUGS = (
     Planted("a price below zero", ("H5",), "ledger", lambda: patch.object(asking, "bought", below_zero),
             part="numbers that are no price", count=40),
     Planted("older copies of the ledger taken", ("H3",), "ledger",
-            lambda: patch.object(Held, "require_behind", lambda self, rows, head: None),
+            lambda: patch.object(HeldMark, "require_behind", lambda self, rows, head: None),
             part="restarts and older copies", count=40),
 )  # fmt: skip

@@ -12,27 +12,27 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dalenius.audit.checks.planting import Planted
-from dalenius.mechanisms import sparse_session
-from dalenius.mechanisms.exponential import ExponentialMechanism
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.grouped_choice import GroupedChoice
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.limited_domain import LimitedTopK
-from dalenius.mechanisms.noisy_max import NoisyMax
-from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
-from dalenius.mechanisms.prefix import PrefixSearch
+from dalenius.checks.commands.planted import Planted
+from dalenius.mechanisms.keys.limited_domain import LimitedTopK
+from dalenius.mechanisms.keys.thresholding import ThresholdedCounts
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.mechanisms.robust.aggregates import VoteOfBlocks, Winner, votes
 from dalenius.mechanisms.robust.order_statistics import SmoothQuantile
 from dalenius.mechanisms.robust.smooth import SmoothCauchy
 from dalenius.mechanisms.robust.stability import DistanceToInstability, StabilityTest
-from dalenius.mechanisms.sparse_session import Session
-from dalenius.mechanisms.thresholding import ThresholdedCounts
-from dalenius.mechanisms.top_k import OneShotTopK, TopK
+from dalenius.mechanisms.selection.exponential import ExponentialMechanism
+from dalenius.mechanisms.selection.grouped_choice import GroupedChoice
+from dalenius.mechanisms.selection.noisy_max import NoisyMax
+from dalenius.mechanisms.selection.permute_and_flip import PermuteAndFlip
+from dalenius.mechanisms.selection.prefix import PrefixSearch
+from dalenius.mechanisms.selection.top_k import OneShotTopK, TopK
+from dalenius.mechanisms.sparse import sparse_vector as sparse_session
+from dalenius.mechanisms.sparse.sparse_vector import SparseVectorSession
 from dalenius.privacy.losses import BoundedRange
 from dalenius.randomness import entropy, gaussian
 from dalenius.randomness.entropy import _StreamCipher
-from dalenius.randomness.tables import Table
+from dalenius.randomness.tables import LawTable
 
 release, bell = DiscreteLaplace.release, DiscreteGaussian.release
 threshold = ThresholdedCounts.threshold.fget  # type: ignore[attr-defined]
@@ -82,7 +82,7 @@ def half(kind: type) -> Any:
 
 @contextmanager
 def threshold_without_noise() -> Iterator[None]:
-    with patch.object(Session, "_threshold_noise", lambda self, source: 0):
+    with patch.object(SparseVectorSession, "_threshold_noise", lambda self, source: 0):
         yield
 
 
@@ -185,14 +185,14 @@ def single_gaussians_of_zero() -> Iterator[None]:
 
 @contextmanager
 def without_low_bits() -> Iterator[None]:
-    right = Table.fill
+    right = LawTable.fill
 
-    def fill(self: Table, result: Any, source: Any) -> None:
+    def fill(self: LawTable, result: Any, source: Any) -> None:
         right(self, result, source)
         shift = self._cells.shift
         result[...] = np.where(result < 0, ~(~result >> shift << shift), result >> shift << shift)
 
-    with patch.object(Table, "fill", fill):
+    with patch.object(LawTable, "fill", fill):
         yield
 
 

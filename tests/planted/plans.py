@@ -11,14 +11,15 @@ from typing import Any
 from unittest.mock import patch
 
 from dalenius.accounting.allowance import Allowance, JointAllowance
-from dalenius.audit.checks.planting import Planted
+from dalenius.checks.commands.planted import Planted
 from dalenius.engines.duckdb import snapshots
-from dalenius.engines.duckdb.dialect import DUCKDB, DuckDBDialect
-from dalenius.engines.duckdb.names import OWNER
+from dalenius.engines.duckdb.dialect import DUCKDB, OWNER, DuckDBDialect
 from dalenius.engines.sql import passes, relations
-from dalenius.engines.sql.claims import owned_keys
-from dalenius.engines.sql.dialect import Dialect, Rows
-from dalenius.mechanisms import gaussian, laplace
+from dalenius.engines.sql.dialect import Dialect, SQLRelation
+from dalenius.engines.sql.hashes import owned_keys
+from dalenius.measuring import measurements, pricing, releasing
+from dalenius.measuring.pricing import Priced
+from dalenius.mechanisms.noise import gaussian, laplace
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.neighbours import AddRemove, Neighbours
 from dalenius.privacy.sensitivity import Sensitivity
@@ -27,8 +28,6 @@ from dalenius.query.binding import sources
 from dalenius.query.keys import KeySpace, ListedKeys, key_tuples
 from dalenius.query.plan.passes import DistinctValues, Values
 from dalenius.query.plan.relations import Bound, Clamp, Distinct, Group, Join, UnitFilter
-from dalenius.query.pricing import measurements, pricing, releasing
-from dalenius.query.pricing.pricing import Priced
 from dalenius.query.questions import Question
 from dalenius.query.types import Code
 from dalenius.randomness.entropy import Entropy
@@ -51,11 +50,11 @@ def measured_with(name: str, wrong: Any) -> Any:
     return lambda: patch.object(measurements, name, wrong)
 
 
-def clamp_ignored(relation: Clamp, right: Any) -> Rows:
+def clamp_ignored(relation: Clamp, right: Any) -> SQLRelation:
     return relations.rows(relation.child, DUCKDB)
 
 
-def by_position(d: Dialect, steps: passes.Steps, bound: Bound, keys: Any, *_: Any, **__: Any) -> None:
+def by_position(d: Dialect, steps: passes.CommonTables, bound: Bound, keys: Any, *_: Any, **__: Any) -> None:
     order = ", ".join([f"{OWNER} DESC", *(part.column for part in keys)])
     steps.add("kept", "*", f"QUALIFY row_number() OVER (ORDER BY {order}) <= 10")
 
@@ -75,43 +74,45 @@ def small_groups_left_out(*given: Any, having: str = "count(*) > 2", **named: An
 grouped = passes._grouped
 
 
-def across_units(relation: Distinct, right: Any) -> Rows:
+def across_units(relation: Distinct, right: Any) -> SQLRelation:
     found = right(relation)
     names = ", ".join(DUCKDB.quote(name) for name in relation.schema)
-    return Rows(f"SELECT DISTINCT ON ({names}) {OWNER}, {names} FROM ({found.sql}) ORDER BY {OWNER} DESC", found.coded)
+    return SQLRelation(
+        f"SELECT DISTINCT ON ({names}) {OWNER}, {names} FROM ({found.sql}) ORDER BY {OWNER} DESC", found.coded
+    )
 
 
-def groups_across_units(relation: Group, right: Any) -> Rows:
+def groups_across_units(relation: Group, right: Any) -> SQLRelation:
     found = right(relation)
     keys = ", ".join(DUCKDB.quote(name) for name, _ in relation.keys)
     totals = ", ".join(f"max({DUCKDB.quote(name)}) AS {DUCKDB.quote(name)}" for name, _ in relation.totals)
     select = ", ".join(part for part in (f"max({OWNER}) AS {OWNER}", keys, totals) if part)
     grouping = f"GROUP BY {keys}" if keys else "HAVING count(*) > 0"
-    return Rows(f"SELECT {select} FROM ({found.sql}) {grouping}", found.coded)
+    return SQLRelation(f"SELECT {select} FROM ({found.sql}) {grouping}", found.coded)
 
 
-def loose_join(relation: Join, right: Any) -> Rows:
+def loose_join(relation: Join, right: Any) -> SQLRelation:
     found = right(relation)
-    return Rows(found.sql.replace(f"l.{OWNER} = r.{OWNER}", "true"), found.coded)
+    return SQLRelation(found.sql.replace(f"l.{OWNER} = r.{OWNER}", "true"), found.coded)
 
 
 @contextmanager
 def joins_cut_by_position() -> Iterator[None]:
-    def first(d: Dialect, join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+    def first(d: Dialect, join: Join, left: SQLRelation, right: SQLRelation) -> tuple[str, str, str]:
         return "", f"SELECT * FROM ({left.sql}) QUALIFY row_number() OVER (ORDER BY {OWNER} DESC) <= 20", right.sql
 
     with patch.object(sources, "Join", partial(Join, most=3)), patch.object(DuckDBDialect, "first_pairs", first):
         yield
 
 
-def all_pairs(d: Dialect, join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+def all_pairs(d: Dialect, join: Join, left: SQLRelation, right: SQLRelation) -> tuple[str, str, str]:
     return "", left.sql, right.sql
 
 
-def by_other_units(relation: UnitFilter, right: Any) -> Rows:
+def by_other_units(relation: UnitFilter, right: Any) -> SQLRelation:
     child, within = relations.rows(relation.child, DUCKDB), relations.rows(relation.within, DUCKDB)
     compared = f"{OWNER} {'<' if relation.negated else '>='} (SELECT avg({OWNER}::DOUBLE) FROM ({within.sql}))"
-    return Rows(f"SELECT * FROM ({child.sql}) WHERE {compared}", child.coded)
+    return SQLRelation(f"SELECT * FROM ({child.sql}) WHERE {compared}", child.coded)
 
 
 def without_rows(step: Any, right: Any) -> Any:
@@ -167,7 +168,7 @@ def not_in_taken_for_in() -> Iterator[None]:
         blocks.held.register(UnitFilter, right)
 
 
-def the_first_block(question: Question, partition: blocks.Partition) -> Code:
+def the_first_block(question: Question, partition: blocks.PartitionedUnits) -> Code:
     """A question about one block is charged to the first one there is."""
     return None if right_block(question, partition) is None else min(partition.values)  # type: ignore[type-var]
 
@@ -272,9 +273,9 @@ BUGS = (
     Planted("sums not scaled", ("C3",), "bounding",
             lambda: patch.object(passes, "scaled", lambda d, total, count, most: total)),
     Planted("values not thinned out", ("C3", "F3"), "bounding",
-            lambda: spelling(passes.spelled, Values, without_rows), part="Values"),
+            lambda: spelling(passes.compile_sql, Values, without_rows), part="Values"),
     Planted("different values without a bound", ("C3",), "bounding",
-            lambda: spelling(passes.spelled, DistinctValues, without_groups), part="DistinctValues"),
+            lambda: spelling(passes.compile_sql, DistinctValues, without_groups), part="DistinctValues"),
     Planted("one value of each unit in COUNT DISTINCT", ("A4", "C3"), "bounding",
             lambda: patch.object(measurements._Lowering, "_distinct", one_value_each), part="statistics"),
     Planted("order-dependent truncation", ("C6",), "bounding",

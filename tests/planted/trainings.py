@@ -10,20 +10,21 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dalenius.audit.checks.planting import Planted
+from dalenius.checks.commands.planted import Planted
 from dalenius.learn import rows, selection
 from dalenius.learn.encoding import Scale
-from dalenius.learn.labels import PrivateClassifier
-from dalenius.learn.linear import batches, conditioning, gradient, methods
-from dalenius.learn.linear.conditioning import Shape
+from dalenius.learn.linear import batches, conditioning, gradient
+from dalenius.learn.linear import classifiers as methods
+from dalenius.learn.linear.conditioning import FeatureShape
 from dalenius.learn.linear.gradient import Pulls
 from dalenius.learn.models import PrivateModel
-from dalenius.learn.rows import Entries, Rows, entries_of
+from dalenius.learn.rows import Entries, SealedRows, entries_of
 from dalenius.learn.selection import moved
+from dalenius.learn.targets import PrivateClassifier
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.sensitivity import Sensitivity
 
-pull, at, counted, centred = gradient.pull, Pulls.at, conditioning.counted, Shape.centred
+pull, at, counted, centred = gradient.pull, Pulls.at, conditioning.counted, FeatureShape.centred
 descended, by_batches = methods.descended, batches.descended
 fitted, checked = PrivateModel._fitted, PrivateClassifier._checked
 FEWER = 10
@@ -73,13 +74,13 @@ def mean_for_sum(self: Pulls, weights: Any) -> Any:
     return exact.map(lambda value: value, sensitivity=fewer.under(exact.neighbours))
 
 
-def norm_ignored(self: Shape, known: Rows) -> Rows:
-    """Rows are cut at another norm than the one that noise is made for."""
+def norm_ignored(self: FeatureShape, known: SealedRows) -> SealedRows:
+    """SealedRows are cut at another norm than the one that noise is made for."""
     moved = centred(self, known)
     return replace(moved, norm_squared=moved.norm_squared // 1000)
 
 
-def longest_of_the_rows(self: Shape, known: Rows) -> Rows:
+def longest_of_the_rows(self: FeatureShape, known: SealedRows) -> SealedRows:
     moved = centred(self, known)
     features = unseal(moved.entries).features.astype(np.int64)
     return replace(moved, norm_squared=int((features**2).sum(axis=1).max(initial=1)))
@@ -102,12 +103,12 @@ class Shuffled:
         return Entries(entries.features[chosen], entries.target[chosen], entries.counts[chosen])
 
 
-def share_of_a_fixed_size(known: Rows, labels: int, slope: Any, plan: Any, share: float, *paid: Any) -> Any:
+def share_of_a_fixed_size(known: SealedRows, labels: int, slope: Any, plan: Any, share: float, *paid: Any) -> Any:
     """Batches of eight rows: their chance is eight over the number of rows."""
     return by_batches(known, labels, slope, plan, min(1.0, 8 / max(1, len(unseal(known.entries)))), *paid)
 
 
-def divided_by_the_rows(known: Rows, *paid: Any) -> float:
+def divided_by_the_rows(known: SealedRows, *paid: Any) -> float:
     counted(known, *paid)
     return float(max(1, len(unseal(known.entries))))
 
@@ -127,7 +128,7 @@ def labels_of_the_rows(self: PrivateClassifier, X: Any, y: Any) -> Any:
         return checked(self, X, y)
 
 
-def stopped_when_all_are_right(known: Rows, *given: Any) -> Any:
+def stopped_when_all_are_right(known: SealedRows, *given: Any) -> Any:
     exact = unseal(known.entries)
 
     def walked(noisy: Any, size: Any, plan: Any, length: float, tick: Any = None) -> Any:
@@ -160,7 +161,7 @@ def moved_by_one_row(models: Any, most: int, hidden: Any) -> Sensitivity:
 GRADIENT, BATCHES = "replay: LogisticRegression by gradient", "replay: LogisticRegression by batches"
 BUGS = (
     Planted("rows longer than the norm", ("J5",), "training", not_shortened, part=GRADIENT),
-    Planted("norm of clipping ignored in batches", ("J5",), "training", replaced(Shape, "centred", norm_ignored),
+    Planted("norm of clipping ignored in batches", ("J5",), "training", replaced(FeatureShape, "centred", norm_ignored),
             part=BATCHES),
     Planted("gradients not clipped", ("J5",), "training", gradients_uncut, part="gradients: full", count=400),
     Planted("gradients of batches not clipped", ("J5",), "training", gradients_uncut, part="gradients: Poisson",
@@ -169,7 +170,7 @@ BUGS = (
     Planted("microbatches of a Poisson batch", ("J5",), "training", counted_twice, part=BATCHES),
     Planted("mean for sum", ("J5",), "training", replaced(Pulls, "at", mean_for_sum), part=GRADIENT),
     Planted("clipped at the longest of the rows", ("J5",), "training",
-            replaced(Shape, "centred", longest_of_the_rows), part=GRADIENT),
+            replaced(FeatureShape, "centred", longest_of_the_rows), part=GRADIENT),
     Planted("shuffled batches billed as Poisson", ("J4",), "training",
             lambda: patch.object(batches, "batch", Shuffled()), part="batches", count=2_000),
     Planted("batch size from the number of rows", ("J4",), "training",

@@ -19,9 +19,10 @@ import pytest
 from numpy.typing import NDArray
 
 from checks import SeededEntropy
-from dalenius.query.estimates.estimates import Estimates, NoisyNumbers, estimate
-from dalenius.query.estimates.expectations import expected
-from dalenius.query.estimates.postprocess import shape
+from costs import cases
+from dalenius.measuring.estimates import Estimates, NoisyNumbers, estimate
+from dalenius.measuring.expectations import expect
+from dalenius.measuring.postprocess import shape
 from dalenius.query.questions import Compute, Given, Output, Post, Statistic, ValueOf
 from dalenius.query.types import Int, Number
 from dalenius.randomness import discrete_gaussian, discrete_laplace
@@ -134,41 +135,27 @@ def test_bars_of_sums_cover_their_level_and_not_much_more(family: str, epsilon: 
     assert 0.94 <= coverage(found.values, found.errors, 123_456.78) <= 0.98
 
 
-@pytest.mark.parametrize(("family", "epsilon", "size", "shape_of"), GRID)
+@cases(("family", "epsilon", "size", "shape_of"), GRID, fast=1)
 def test_bars_of_means_cover_their_level_and_not_much_more(family: str, epsilon: str, size: int, shape_of: str) -> None:
     assert 0.94 <= covered(Group(family, epsilon, size, shape_of), "mean") <= 0.98
 
 
-@pytest.mark.parametrize("family", LAWS)
+@cases("family", LAWS, fast=1)
 def test_the_tests_above_notice_noise_that_is_a_fifth_larger_than_stated(family: str) -> None:
     group = Group(family, "1", 300, "centred", stated=Fraction(5, 6))
     assert covered(group, "mean") < 0.94
     assert covered(Group(family, "0.1", 300, "centred", stated=Fraction(5, 6)), "count") < 0.94
 
 
-@pytest.mark.parametrize("kind", ["variance", "stddev", "covariance"])
+@cases("kind", ["variance", "stddev", "covariance"], fast=1)
 @pytest.mark.parametrize(("family", "size"), [("laplace", 30), ("gaussian", 300)])
 def test_bars_of_second_moments_cover_their_level(kind: str, family: str, size: int) -> None:
     assert covered(Group(family, "1", size, "skewed"), kind) >= 0.94
 
 
-@pytest.mark.parametrize("family", LAWS)
+@cases("family", LAWS, fast=1)
 def test_bars_of_correlations_cover_their_level(family: str) -> None:
     assert covered(Group(family, "1", 10_000, "skewed"), "correlation") >= 0.94
-
-
-def test_the_test_of_second_moments_notices_noise_that_is_a_half_larger_than_stated() -> None:
-    assert covered(Group("gaussian", "1", 10_000, "skewed", stated=Fraction(2, 3)), "variance") < 0.94
-    assert covered(Group("gaussian", "1", 10_000, "skewed", stated=Fraction(2, 3)), "correlation") < 0.94
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("kind", ["variance", "stddev", "covariance", "correlation"])
-@pytest.mark.parametrize(("family", "epsilon", "size", "shape_of"), GRID)
-def test_all_bars_of_second_moments_cover_their_level(
-    kind: str, family: str, epsilon: str, size: int, shape_of: str
-) -> None:
-    assert covered(Group(family, epsilon, size, shape_of), kind) >= 0.94
 
 
 # ---- arithmetic on aggregates
@@ -195,15 +182,10 @@ TERMS = [
 ]
 
 
-@pytest.mark.parametrize("family", LAWS)
+@cases("family", LAWS, fast=1)
 @pytest.mark.parametrize(("post", "truth"), TERMS, ids=["ratio", "rounded percentage", "difference", "product"])
 def test_bars_of_arithmetic_cover_their_level(post: Post, truth: float, family: str) -> None:
     assert coverage(*computed(post, Group(family, "1", 300, "centred")), truth) >= 0.94
-
-
-def test_the_test_above_notices_noise_that_is_a_half_larger_than_stated() -> None:
-    group = Group("laplace", "1", 300, "centred", stated=Fraction(2, 3))
-    assert all(coverage(*computed(post, group), truth) < 0.94 for post, truth in TERMS[:3])
 
 
 # ---- before paying
@@ -217,7 +199,7 @@ def measured_error(kind: Any, group: Group) -> float:
 
 def promised(kind: Any, group: Group, **known: Any) -> float:
     laws = [part.law for part in group.inputs(kind)]
-    return expected(Statistic(kind, ("x.0",)), laws, [group.domain], level=LEVEL, **known).at(group.size)
+    return expect(Statistic(kind, ("x.0",)), laws, [group.domain], level=LEVEL, **known).at(group.size)
 
 
 @pytest.mark.parametrize("family", LAWS)
@@ -232,7 +214,7 @@ def test_the_test_above_notices_noise_that_is_a_tenth_larger_than_stated(family:
     assert promised("count", group) != pytest.approx(measured_error("count", group), rel=0.05)
 
 
-@pytest.mark.parametrize(("family", "epsilon", "size", "shape_of"), [case for case in GRID if case[1:3] != ("0.1", 30)])
+@cases(("family", "epsilon", "size", "shape_of"), [case for case in GRID if case[1:3] != ("0.1", 30)], fast=1)
 def test_the_expected_error_of_a_mean_is_measured_within_a_fifth(
     family: str, epsilon: str, size: int, shape_of: str
 ) -> None:
@@ -240,7 +222,7 @@ def test_the_expected_error_of_a_mean_is_measured_within_a_fifth(
     assert promised("mean", group) == pytest.approx(measured_error("mean", group), rel=0.2)
 
 
-@pytest.mark.parametrize(("family", "epsilon", "size", "shape_of"), [case for case in GRID if case[2] < 10_000])
+@cases(("family", "epsilon", "size", "shape_of"), [case for case in GRID if case[2] < 10_000], fast=1)
 def test_the_expected_error_of_a_known_mean_is_measured_within_a_twentieth(
     family: str, epsilon: str, size: int, shape_of: str
 ) -> None:

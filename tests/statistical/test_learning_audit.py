@@ -10,17 +10,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from dalenius.audit.training.canaries import CLAIM, GRADIENT_CLAIMS, of_form, of_gradients
-from dalenius.audit.training.forms import FORMS, Form, first_of_each, shortened
-from dalenius.audit.training.inclusions import ALARM, inclusions
+from costs import cases
+from dalenius.checks.training.forms import Form, first_of_each, shortened
+from dalenius.checks.training.replays import ALARM, inclusions, of_form
 
-TRAININGS, MANY = 1_000, 10_000
 FITS, MANY_FITS = 100, 1_000
 FAR_MORE = 2_000
 """An epsilon that leaves next to no noise."""
 TWIN_FITS = 200
 """Of 100 fits, one audit in 30 chose an event that proved too little; of 200, every bound is far above the claim."""
-PAID = [form for form in FORMS if not form.free]
 QUICK = ("MeanEstimator", "BernoulliNB", "GradientBoostingClassifier")
 
 
@@ -30,50 +28,18 @@ def _short() -> Iterator[None]:
         yield
 
 
-# ---- gradients
-
-
-@pytest.mark.textbook("S14.8")
-@pytest.mark.parametrize("share", GRADIENT_CLAIMS, ids=["full batches", "Poisson batches"])
-def test_no_training_shows_more_of_a_canary_than_was_claimed(share: float | None) -> None:
-    found = of_gradients(share, TRAININGS)
-    assert not found.refuted, found
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("share", GRADIENT_CLAIMS, ids=["full batches", "Poisson batches"])
-def test_no_training_of_many_shows_more_of_a_canary_than_was_claimed(share: float | None) -> None:
-    found = of_gradients(share, MANY)
-    assert not found.refuted, found
-
-
 # ---- every estimator
 
 
-@pytest.mark.parametrize("form", first_of_each(), ids=str)
+@cases("form", first_of_each(), ids=str, fast=1)
 def test_no_fit_shows_more_of_a_canary_than_was_claimed(form: Form) -> None:
     found = of_form(form, FITS)
     assert not found.refuted, found
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("form", PAID, ids=str)
-def test_no_fit_of_many_shows_more_of_a_canary_than_was_claimed(form: Form) -> None:
-    for claim in (CLAIM, 1):
-        found = of_form(form, MANY_FITS, claim=claim)
-        assert not found.refuted, found
-
-
-@pytest.mark.parametrize("form", [form for form in first_of_each() if form.estimator in QUICK], ids=str)
+@cases("form", [form for form in first_of_each() if form.estimator in QUICK], ids=str, fast=1)
 def test_a_fit_that_costs_more_than_it_claims_shows_its_canary(form: Form) -> None:
     found = of_form(form, TWIN_FITS, paid=FAR_MORE)
-    assert found.refuted, found
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("form", PAID, ids=str)
-def test_every_fit_that_costs_more_than_it_claims_shows_its_canary(form: Form) -> None:
-    found = of_form(form, MANY_FITS, paid=FAR_MORE)
     assert found.refuted, found
 
 

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from checks import ALARM, SeededEntropy, chi_square
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.randomized_response import CoinResponse, RandomizedResponse, Response
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
+from dalenius.mechanisms.noise.randomized_response import CoinResponse, RandomizedResponse, Response
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.randomness.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, LaplaceSumLaw, NoiseLaw
 

@@ -18,7 +18,8 @@ import pytest
 from numpy.typing import NDArray
 
 from checks import SeededEntropy
-from dalenius.mechanisms.quantiles import PrivateQuantiles, ValueCounts
+from costs import cases
+from dalenius.mechanisms.selection.quantiles import PrivateQuantiles, ValueCounts
 from dalenius.privacy.neighbours import AddRemove
 
 BETA, DRAWS, TOP = Fraction(1, 20), 20_000, 500_000
@@ -84,22 +85,8 @@ def released(m: PrivateQuantiles, rows: NDArray[np.int64], draws: int) -> list[f
     return [float(np.quantile(off(rows, p, found[:, at]), float(1 - BETA))) for at, p in enumerate(m.targets)]
 
 
-@pytest.mark.parametrize("shape", DATA)
+@cases("shape", DATA, fast=1)
 def test_the_expected_rank_error_is_that_of_releases(shape: str) -> None:
     m = mechanism("1/2", size=300, share=0.05)
     (error,) = released(m, rows_of(shape, 300), 1000)
     assert float(m.typical_rank_error("1/2", BETA)) == pytest.approx(error, rel=0.35)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("shape", DATA)
-@pytest.mark.parametrize("targets", [("1/4", "1/2", "3/4"), ("1/5", "2/5", "3/5", "4/5"), ("1/2", "1")])
-def test_the_expected_rank_errors_of_several_quantiles_are_those_of_releases(
-    targets: tuple[str, ...], shape: str
-) -> None:
-    """4,000 releases: one standard deviation is 2.3 %."""
-    m = mechanism(*targets, size=1000, share=0.02)
-    errors = released(m, rows_of(shape, 1000), 4000)
-    for p, error in zip(targets, errors, strict=True):
-        if p != "1" or shape == "even":
-            assert float(m.typical_rank_error(p, BETA)) == pytest.approx(error, rel=0.25)

@@ -14,6 +14,7 @@ import pytest
 
 import dalenius as dl
 from checks import SeededEntropy
+from costs import cases
 from dalenius.mechanisms.robust.order_statistics import SmoothEqualPairs, SmoothQuantile, SmoothTrimmedMean
 from dalenius.mechanisms.robust.profiles import Ordered
 from dalenius.mechanisms.robust.propose_test_release import ProposedQuantile
@@ -80,7 +81,7 @@ CASES = [
 
 
 @pytest.mark.textbook("S11.1", "S11.4", "S11.5", "S11.6", "S11.7")
-@pytest.mark.parametrize("case", CASES, ids=str)
+@cases("case", CASES, ids=str, fast=(6, 10, 11, 12))
 def test_no_audit_finds_more_than_the_claim(case: Case) -> None:
     source = SeededEntropy(case.name)
     claim = case.mechanism.loss(sensitivity=case.sensitivity)

@@ -11,24 +11,27 @@ import pytest
 from numpy.typing import NDArray
 
 from checks import ALARM, SeededEntropy
-from dalenius.audit.sampling import Finding, sampling_audit
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.noisy_max import NoisyMax
-from dalenius.mechanisms.numeric_sparse import NumericSparse
-from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
+from costs import cases
+from dalenius.checks.sampling.sampling import Violation, sampling_audit
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
+from dalenius.mechanisms.selection.noisy_max import NoisyMax
+from dalenius.mechanisms.sparse.numeric_sparse import NumericSparse
+from dalenius.mechanisms.sparse.sparse_vector import AboveThreshold, Sparse
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.laplace import discrete_laplace
-from dalenius.verify.cases.broken_sparse_vectors import (
+from dalenius.verify.cases.sparse_vectors import (
+    Questions,
+    SparseVectorVersion,
     compared_value_told,
     exact_branch,
     gap_told,
     no_cutoff,
     no_query_noise,
     noise_without_c,
+    sampled,
 )
-from dalenius.verify.cases.sparse_vectors import Questions, Version, sampled
 
 Outputs = NDArray[np.int64]
 Run = Callable[[Any, int], Outputs]
@@ -42,7 +45,7 @@ def laplace(seed: object) -> Callable[[Any, int], Outputs]:
     return lambda scale, size: np.asarray(discrete_laplace(scale, size, entropy=entropy))
 
 
-def audit(run: Run, first: Any, second: Any, **options: Any) -> Finding:
+def audit(run: Run, first: Any, second: Any, **options: Any) -> Violation:
     return sampling_audit(run, first, second, **({"confidence": SURE} | options))
 
 
@@ -84,13 +87,13 @@ def test_false_alarms_are_as_rare_as_stated() -> None:
 # What is private is not flagged
 
 
-def svt(version: Version, seed: object) -> Run:
+def svt(version: SparseVectorVersion, seed: object) -> Run:
     noise = laplace(seed)
     return lambda questions, size: sampled(version, questions, size, noise)
 
 
 @pytest.mark.textbook("S7.7", "S8.1", "S8.2", "S8.3")
-@pytest.mark.parametrize(
+@cases(
     ("mechanism", "first", "second"),
     [
         (AboveThreshold.calibrated(**CLAIM), (0, 0, 0, 3), (1, 1, 1, 2)),
@@ -98,9 +101,10 @@ def svt(version: Version, seed: object) -> Run:
         (Sparse.calibrated(**CLAIM, cutoff=3), (0,) * 3 + (1,) * 3, (1,) * 3 + (0,) * 3),
         (NumericSparse.calibrated(**CLAIM, cutoff=1), (0, 0, 1), (1, 1, 0)),
     ],
+    fast=1,
 )
 def test_our_sparse_vectors_are_not_flagged(mechanism: Sparse, first: Questions, second: Questions) -> None:
-    finding = audit(svt(Version.of(mechanism), "ours"), first, second)
+    finding = audit(svt(SparseVectorVersion.of(mechanism), "ours"), first, second)
     assert 0 < finding.epsilon <= 1
 
 
@@ -160,7 +164,7 @@ def test_the_broken_rows_are_flagged(run: Run, first: Any, second: Any) -> None:
 
 
 @pytest.mark.textbook("S7.7", "S8.4", "S8.5")
-@pytest.mark.parametrize(
+@cases(
     ("version", "first", "second"),
     [
         pytest.param(compared_value_told(ONE, 1), (0,) * 6, (1,) * 5 + (-1,), id="compared value told"),
@@ -170,8 +174,11 @@ def test_the_broken_rows_are_flagged(run: Run, first: Any, second: Any) -> None:
         pytest.param(gap_told(ONE, 1), (0,) * 4 + (1,), (1,) * 4 + (0,), id="gap told"),
         pytest.param(exact_branch(ONE, 1), (0,), (-1,), id="exact branch"),
     ],
+    fast=1,
 )
-def test_the_broken_sparse_vectors_are_flagged(version: Version, first: Questions, second: Questions) -> None:
+def test_the_broken_sparse_vectors_are_flagged(
+    version: SparseVectorVersion, first: Questions, second: Questions
+) -> None:
     assert audit(svt(version, version), first, second, samples=160_000).refutes(epsilon=1)
 
 
@@ -188,36 +195,3 @@ def test_a_delta_that_is_too_small_is_flagged() -> None:
 
 
 # Power on what others have published figures for, at epsilon 1 and a confidence of 95 %
-
-
-def noisy_max(scores: tuple[int, ...], size: int) -> Outputs:
-    return (np.array(scores) + laplace(scores)(1, (size, len(scores)))).argmax(axis=1)
-
-
-@pytest.mark.deep
-@pytest.mark.textbook("S7.7")
-@pytest.mark.parametrize(
-    ("run", "first", "second", "least"),
-    [
-        pytest.param(lambda value, size: value + laplace(value)(1, size), 0, 1, "0.99", id="Laplace"),
-        pytest.param(noisy_max, (0,) * 5, (0,) + (1,) * 4, "0.95", id="noisy max"),
-        pytest.param(svt(Version(2, 4, 1), "deep"), (0,) * 9 + (1,), (1,) * 9 + (0,), "0.8", id="sparse vector"),
-    ],
-)
-def test_the_bound_comes_close_with_millions_of_samples(run: Run, first: Any, second: Any, least: str) -> None:
-    finding = sampling_audit(run, first, second, samples=3_000_000, confidence="0.95")
-    assert Fraction(least) <= finding.epsilon
-    assert not audit(run, first, second, samples=3_000_000).refutes(epsilon=1)
-
-
-@pytest.mark.textbook("S7.7")
-def test_vectors_that_never_repeat_are_told_apart_by_all_entries_together() -> None:
-    """Sixteen entries move a little each: no single one shows it, and no output comes twice."""
-
-    def run(moved: int, size: int) -> Outputs:
-        return moved + laplace(moved)(4, (size, 16))
-
-    finding = sampling_audit(run, 0, 1, samples=40_000)
-    assert "linear rule" in finding.event
-    assert finding.refutes(epsilon=1)
-    assert not finding.refutes(epsilon=4)

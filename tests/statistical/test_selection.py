@@ -14,10 +14,11 @@ import pytest
 from scipy import stats
 
 from checks import ALARM, SeededEntropy, chi_square
-from dalenius.mechanisms.exponential import ExponentialMechanism
-from dalenius.mechanisms.noisy_max import NoisyMax
-from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
-from dalenius.mechanisms.top_k import OneShotTopK, TopK
+from costs import cases
+from dalenius.mechanisms.selection.exponential import ExponentialMechanism
+from dalenius.mechanisms.selection.noisy_max import NoisyMax
+from dalenius.mechanisms.selection.permute_and_flip import PermuteAndFlip
+from dalenius.mechanisms.selection.top_k import TopK
 from dalenius.privacy.neighbours import Replace
 from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.selection import exponential_coins, exponential_weights
@@ -71,12 +72,12 @@ def fit(drawn: Any, law: Any) -> float:
 
 
 @pytest.mark.textbook("S5.1", "S5.2", "S5.3", "S5.4")
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS, fast=1)
 def test_the_chosen_index_follows_its_exact_law(kind: Callable[[Fraction], Any]) -> None:
     assert fit(kind(Fraction(2, 5)), kind(Fraction(2, 5))) > ALARM
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS, fast=1)
 def test_a_rate_that_is_a_tenth_off_is_noticed(kind: Callable[[Fraction], Any]) -> None:
     assert fit(kind(Fraction(2, 5) * NOTCH), kind(Fraction(2, 5))) < ALARM
 
@@ -113,22 +114,6 @@ def test_peeled_lists_at_a_rate_a_tenth_off_are_noticed() -> None:
     assert list_fit(peeled(Fraction(1, 2) * NOTCH), peeled(Fraction(1, 2))) < ALARM
 
 
-def first_listed(scale: Fraction) -> float:
-    """The first of a list in one shot against the law of noisy max."""
-    drawn, entropy = OneShotTopK(k=3, scale=scale, neighbours=Replace()), SeededEntropy(scale)
-    samples = [drawn.release(SCORES, entropy)[0] for _ in range(DRAWS)]
-    return grouped(samples, [float(p) for p in noisy(Fraction(2, 5)).probabilities(SCORES)])
-
-
-@pytest.mark.textbook("S5.8")
-def test_the_first_of_a_list_in_one_shot_is_the_noisy_max() -> None:
-    assert first_listed(Fraction(5, 2)) > ALARM
-
-
-def test_the_first_of_a_list_at_a_scale_a_tenth_off_is_noticed() -> None:
-    assert first_listed(Fraction(5, 2) / NOTCH) < ALARM
-
-
 def coins_fit(drawn_at: Fraction, law: Fraction) -> float:
     """A million coins of many gaps: the number of heads for each gap is binomial; the smallest p-value, corrected."""
     gaps = np.arange(20)
@@ -145,20 +130,6 @@ def test_coins_show_heads_as_often_as_stated() -> None:
     assert coins_fit(Fraction(1, 4) * NOTCH, Fraction(1, 4)) < ALARM
 
 
-def best_of_many(drawn_at: Fraction, law: Fraction) -> float:
-    """One candidate leads a hundred thousand others by 46: at rate 1/4 it wins about every second time."""
-    scores, entropy, draws = np.zeros(100_001, dtype=np.int64), SeededEntropy(("many", drawn_at)), 200
-    scores[77_777] = 46
-    wins = sum(exponential_weights(scores, drawn_at, entropy) == 77_777 for _ in range(draws))
-    return float(stats.binomtest(wins, draws, 1 / (1 + 100_000 * np.exp(-46 * float(law)))).pvalue)
-
-
-@pytest.mark.textbook("S2.4")
-def test_a_choice_among_a_hundred_thousand_follows_its_law_and_a_rate_a_tenth_off_is_noticed() -> None:
-    assert best_of_many(Fraction(1, 4), Fraction(1, 4)) > ALARM
-    assert best_of_many(Fraction(1, 4) * NOTCH, Fraction(1, 4)) < ALARM
-
-
 def dependence(draw: Callable[[Entropy], int]) -> float:
     """The p-value of independence between the winner and the random bytes that were used."""
     entropy, table = Counting("bytes"), np.zeros((len(SCORES), 2))
@@ -172,12 +143,3 @@ def dependence(draw: Callable[[Entropy], int]) -> float:
 
 def test_the_work_does_not_tell_who_won() -> None:
     assert dependence(lambda entropy: exponential_weights(SCORES, Fraction(2, 5), entropy)) > ALARM
-
-
-def test_a_choice_by_trial_and_error_tells_who_won() -> None:
-    def telling(entropy: Entropy) -> int:
-        winner = exponential_weights(SCORES, Fraction(2, 5), entropy)
-        entropy.read(8 * winner)  # as if every candidate before the winner had been tried
-        return winner
-
-    assert dependence(telling) < ALARM

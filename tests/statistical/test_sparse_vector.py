@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 
@@ -11,20 +10,16 @@ import pytest
 from checks import ALARM, SeededEntropy, chi_square
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.budget import Budget
-from dalenius.accounting.filters import Filter
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.numeric_sparse import NumericSparse
-from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
+from dalenius.accounting.filters import PrivacyFilter
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
+from dalenius.mechanisms.sparse.numeric_sparse import NumericSparse
+from dalenius.mechanisms.sparse.sparse_vector import AboveThreshold, Sparse
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.randomness.laplace import discrete_laplace
-from dalenius.verify.cases.sparse_vectors import Questions, Transcript, Version
 
 PEOPLE = AddRemove()
 FAR, RUNS, STILL = 10**9, 8_000, "1/100"  # noise of this last scale is 0 but for e^-100
-THRESHOLD = (("3", STILL), ("2.7", STILL), (-4, -1, 2))
-QUERY = ((STILL, "3"), (STILL, "2.7"), (-6, -6, -6))
-"""The right scales, one of them a tenth wrong, and questions whose answers depend on that scale."""
 
 
 def rounds(threshold_scale: str, query_scale: str) -> AboveThreshold:
@@ -43,39 +38,7 @@ def question(value: int) -> Exact[int]:
 
 def allowance(mechanism: Sparse | NumericSparse) -> Allowance:
     loss = mechanism.loss(sensitivity=Fraction(1, 1000))
-    return Filter(Budget(9000), neighbours=PEOPLE).allow(loss)
-
-
-def transcripts(mechanism: AboveThreshold, questions: Questions) -> Iterator[Transcript]:
-    """Many short streams out of one session, each with a threshold of its own: a sure answer above ends a stream."""
-    search = Sparse(rounds=mechanism, cutoff=RUNS)
-    session = search.start(allowance(search), SeededEntropy("sessions"))
-    for _ in range(RUNS):
-        told: Transcript = ()
-        for value in questions:
-            told = (*told, 1 if session.ask(question(value), threshold=0) else None)
-            if told[-1]:
-                break
-        else:
-            session.ask(question(FAR), threshold=0)
-        yield told
-
-
-def fit(drawn: AboveThreshold, law: AboveThreshold, questions: Questions) -> float:
-    version = Version.of(law)
-    names = version.transcripts(len(questions))
-    expected = [float(version.probability(questions, transcript)) for transcript in names]
-    places = [names.index(told) for told in transcripts(drawn, questions)]
-    return chi_square(places, lambda place: expected[place] if 0 <= place < len(expected) else 0.0)
-
-
-@pytest.mark.textbook("S8.1", "S8.2")
-@pytest.mark.parametrize(("right", "wrong", "questions"), [THRESHOLD, QUERY], ids=["threshold", "query"])
-def test_answers_follow_the_exact_law_and_a_scale_that_is_a_tenth_wrong_is_noticed(
-    right: tuple[str, str], wrong: tuple[str, str], questions: Questions
-) -> None:
-    assert fit(rounds(*right), rounds(*right), questions) > ALARM
-    assert fit(rounds(*wrong), rounds(*right), questions) < ALARM
+    return PrivacyFilter(Budget(9000), neighbours=PEOPLE).allow(loss)
 
 
 def errors_of_numbers(count: int) -> list[int]:

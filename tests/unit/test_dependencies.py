@@ -15,14 +15,15 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-LOCK = (ROOT / "requirements.lock").read_text()
+WRITTEN = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, GROUPS = WRITTEN["project"], WRITTEN["dependency-groups"]
+LOCK, DEMO = ((ROOT / name).read_text() for name in ("requirements.lock", "requirements-demo.lock"))
 SAFE = {"h11": "0.16", "starlette": "0.49.1", "cryptography": "44.0.1"}
 """The first versions without holes that are known: CVE-2025-43859, CVE-2025-62727 and CVE-2024-12797."""
 
 
 def declared() -> Iterator[Requirement]:
-    for text in [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]:
+    for text in [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values(), *GROUPS.values())]:
         if (found := Requirement(text)).name != PROJECT["name"]:
             yield found
 
@@ -70,5 +71,20 @@ def test_the_tests_above_notice_another_version_and_a_missing_hash() -> None:
 
 def test_the_environment_of_every_command_is_installed_from_the_lock() -> None:
     made = (ROOT / "Makefile").read_text()
-    assert made.count("--require-hashes --requirement requirements.lock") == 1
-    assert "http" not in re.sub(r"(?m)^\s*#.*", "", LOCK).replace("httpx", "").replace("httpcore", "")
+    assert re.findall(r"pip install(?! --quiet --disable-pip-version-check uv).*", made) == [
+        "pip install --disable-pip-version-check --require-hashes --requirement $(1)",
+        "pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .",
+    ]
+    assert re.findall(r"\$\(call install,(requirements[^,]*),", made) == ["requirements-demo.lock", "requirements.lock"]
+    for lock in (LOCK, DEMO):
+        assert "http" not in re.sub(r"(?m)^\s*#.*", "", lock).replace("httpx", "").replace("httpcore", "")
+
+
+def test_the_demo_has_the_versions_of_the_tests_and_a_quarter_of_the_packages() -> None:
+    demo, tested = locked(DEMO), locked(LOCK)
+    assert {name: [*map(str, each)] for name, each in demo.items()} == {
+        name: [*map(str, tested[name])] for name in demo
+    }
+    assert len(demo) <= len(tested) / 4
+    wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["demo"], *GROUPS["build"]]
+    assert {canonicalize_name(Requirement(text).name) for text in wanted} <= demo.keys()

@@ -1,15 +1,89 @@
-"""An allowance: what one charge has paid for, and releases may use up."""
+"""An allowance: what one charge has paid for, and releases may use up.
+
+The one place where something is spent: compare and add in one step.
+"""
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
 from typing import Self
 
-from dalenius.accounting.amounts import Amount, price
-from dalenius.accounting.tally import Tally
-from dalenius.errors import InvalidParameter
+from dalenius.accounting.amounts import Charge, price
+from dalenius.errors import BudgetExceeded, InvalidParameter
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Neighbours, require_same, stated
 from dalenius.privacy.numbers import of_kind
+from dalenius.process import identity
+
+
+class BudgetCounter:
+    """A cap and what was taken of it. It only ever falls, in all threads together and never below zero.
+
+    A copy is the same tally. In a forked process nothing is left of it: two processes cannot share it, and must not
+    spend it twice.
+    """
+
+    __slots__ = ("_delta", "_divergence", "_lock", "_process", "account", "cap")
+
+    def __init__(self, cap: Charge, *, account: str) -> None:
+        self.cap, self.account = cap, account
+        self._divergence = self._delta = 0
+        self._lock, self._process = threading.Lock(), identity()
+
+    @property
+    def spent(self) -> Charge:
+        if identity() != self._process:
+            return self.cap
+        with self._lock:
+            return replace(self.cap, divergence=self._divergence, delta=self._delta)
+
+    @property
+    def left(self) -> Charge:
+        return self.cap - self.spent
+
+    def take(self, amount: Charge) -> None:
+        """Take `amount`, or nothing at all and say so."""
+        self._same_order(amount)
+        if not amount:
+            raise InvalidParameter(
+                "amount", amount, allowed="greater than 0", hint="A release of private data is never free."
+            )
+        if not self._taken(amount):
+            raise BudgetExceeded(account=self.account, asked=amount, left=self.left)
+
+    def require(self, amount: Charge) -> None:
+        """Raise what `take` would, where less than `amount` is left; take nothing."""
+        self._same_order(amount)
+        left = self.left
+        if not amount <= left:
+            raise BudgetExceeded(account=self.account, asked=amount, left=left)
+
+    def _same_order(self, amount: Charge) -> None:
+        if amount.order != self.cap.order:
+            raise InvalidParameter("order", amount.order, allowed=f"{self.cap.order}, the order of {self.account}")
+
+    def _taken(self, amount: Charge) -> bool:
+        if identity() != self._process:
+            return False
+        with self._lock:
+            divergence, delta = self._divergence + amount.divergence, self._delta + amount.delta
+            if divergence > self.cap.divergence or delta > self.cap.delta:
+                return False
+            self._divergence, self._delta = divergence, delta
+            return True
+
+    def close(self) -> None:
+        """Give up what is left."""
+        if identity() == self._process:
+            with self._lock:
+                self._divergence, self._delta = self.cap.divergence, self.cap.delta
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
 
 class Allowance:
@@ -17,8 +91,8 @@ class Allowance:
 
     Guarantee: all that is drawn costs no more than the charge that paid for it, so the ledger that took the charge
     covers whatever is released, adaptively or interleaved with other allowances.
-    Use it in a `with` block, or close it, to give up what is left. `Filter.allow` makes one and charges it; whoever
-    makes one by hand vouches that its amount was charged.
+    Use it in a `with` block, or close it, to give up what is left. `PrivacyFilter.allow` makes one and charges it;
+    whoever makes one by hand vouches that its amount was charged.
     """
 
     __slots__ = ("_tally", "neighbours")
@@ -26,27 +100,27 @@ class Allowance:
     neighbours: Neighbours
 
     def __init__(
-        self, amount: Amount, *, neighbours: Neighbours | None = None, account: str = "this allowance"
+        self, amount: Charge, *, neighbours: Neighbours | None = None, account: str = "this allowance"
     ) -> None:
         self.neighbours = stated(neighbours)
-        self._tally = Tally(of_kind(Amount, amount=amount), account=account)
+        self._tally = BudgetCounter(of_kind(Charge, amount=amount), account=account)
 
     @property
-    def left(self) -> Amount:
+    def left(self) -> Charge:
         """What may still be drawn."""
         return self._tally.left
 
-    def price(self, loss: Loss) -> Amount:
+    def price(self, loss: Loss) -> Charge:
         """What a loss would draw; nothing is drawn."""
         return price(loss, order=self._tally.cap.order)
 
-    def require(self, cost: Loss | Amount) -> None:
+    def require(self, cost: Loss | Charge) -> None:
         """Raise `BudgetExceeded` where less than a whole price is left; nothing is drawn.
 
         Whatever measures more than once calls this with all that it may draw, before its first measurement: else it
         would measure until nothing is left, and have nothing to show for it. Other threads may still draw in between.
         """
-        self._tally.require(cost if isinstance(cost, Amount) else self.price(cost))
+        self._tally.require(cost if isinstance(cost, Charge) else self.price(cost))
 
     def draw(self, loss: Loss) -> None:
         """Draw the price of one loss, or raise `BudgetExceeded` and draw nothing."""
@@ -71,11 +145,11 @@ class PartOfAllowance(Allowance):
 
     __slots__ = ("_whole",)
 
-    def __init__(self, whole: Allowance, amount: Amount) -> None:
+    def __init__(self, whole: Allowance, amount: Charge) -> None:
         super().__init__(amount, neighbours=whole.neighbours)
         self._whole = whole
 
-    def require(self, cost: Loss | Amount) -> None:
+    def require(self, cost: Loss | Charge) -> None:
         """Raise `BudgetExceeded` where less is left of either; nothing is drawn."""
         super().require(cost)
         self._whole.require(cost)
@@ -105,7 +179,7 @@ class JointAllowance(Allowance):
             require_same(first=self.parts[0].neighbours, other=other.neighbours)
         self.neighbours, self._tally = self.parts[0].neighbours, self.parts[0]._tally
 
-    def require(self, cost: Loss | Amount) -> None:
+    def require(self, cost: Loss | Charge) -> None:
         """Raise `BudgetExceeded` where less is left of any part; nothing is drawn."""
         for part in self.parts:
             part.require(cost)

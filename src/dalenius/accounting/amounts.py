@@ -20,7 +20,7 @@ _MANY_UNITS = 10**6  # with fewer, rounding down would cost noise that can be se
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
+class Charge:
     """A charge, a cap or what is left of one, as two 64-bit integers.
 
     `divergence` counts units of 10^-15, of epsilon where `order` is None and of the Rényi divergence of that order
@@ -39,12 +39,12 @@ class Amount:
             object.__setattr__(self, name, units)  # a Python integer: NumPy's would wrap around when added up
 
     @classmethod
-    def covering(cls, *, divergence: Fraction, delta: Fraction, order: Fraction | None) -> Amount:
+    def covering(cls, *, divergence: Fraction, delta: Fraction, order: Fraction | None) -> Charge:
         """The least amount that is not below these figures: what a release is charged."""
         return cls(divergence=ceil(divergence / DIVERGENCE_UNIT), delta=ceil(delta / DELTA_UNIT), order=order)
 
     @classmethod
-    def within(cls, *, divergence: Fraction, delta: Fraction, order: Fraction | None) -> Amount:
+    def within(cls, *, divergence: Fraction, delta: Fraction, order: Fraction | None) -> Charge:
         """The largest amount that is not above these figures: what a budget may hold."""
         return cls(divergence=floor(divergence / DIVERGENCE_UNIT), delta=floor(delta / DELTA_UNIT), order=order)
 
@@ -59,27 +59,27 @@ class Amount:
     def __bool__(self) -> bool:
         return bool(self.divergence or self.delta)
 
-    def __le__(self, other: Amount) -> bool:
+    def __le__(self, other: Charge) -> bool:
         self._same_order(other)
         return self.divergence <= other.divergence and self.delta <= other.delta
 
-    def __add__(self, other: Amount) -> Amount:
+    def __add__(self, other: Charge) -> Charge:
         self._same_order(other)
-        return Amount(divergence=self.divergence + other.divergence, delta=self.delta + other.delta, order=self.order)
+        return Charge(divergence=self.divergence + other.divergence, delta=self.delta + other.delta, order=self.order)
 
-    def __sub__(self, other: Amount) -> Amount:
+    def __sub__(self, other: Charge) -> Charge:
         self._same_order(other)
-        return Amount(divergence=self.divergence - other.divergence, delta=self.delta - other.delta, order=self.order)
+        return Charge(divergence=self.divergence - other.divergence, delta=self.delta - other.delta, order=self.order)
 
-    def __mul__(self, count: int) -> Amount:
+    def __mul__(self, count: int) -> Charge:
         times = whole(count=count)
-        return Amount(divergence=self.divergence * times, delta=self.delta * times, order=self.order)
+        return Charge(divergence=self.divergence * times, delta=self.delta * times, order=self.order)
 
-    def part(self, share: Fraction) -> Amount:
+    def part(self, share: Fraction) -> Charge:
         """A share of this amount, rounded down."""
-        return Amount(divergence=floor(self.divergence * share), delta=floor(self.delta * share), order=self.order)
+        return Charge(divergence=floor(self.divergence * share), delta=floor(self.delta * share), order=self.order)
 
-    def _same_order(self, other: Amount) -> None:
+    def _same_order(self, other: Charge) -> None:
         if self.order != other.order:
             raise InvalidParameter(
                 "order", other.order, allowed=f"{self.order}, as all amounts of one budget", hint="Price it again."
@@ -96,15 +96,15 @@ def _decimal(units: int, places: int) -> str:
     return f"{Decimal(units).scaleb(-places).normalize():f}"
 
 
-def price(loss: Loss, *, order: Fraction | None) -> Amount:
+def price(loss: Loss, *, order: Fraction | None) -> Charge:
     """What a loss is charged in a ledger of this order: a pure function of public values.
 
     Every part of a composition is rounded up by itself, so that n uses cost exactly n times one use, charged together
     or one by one. Any positive loss costs at least one unit.
     """
-    total = Amount(divergence=0, order=order)
+    total = Charge(divergence=0, order=order)
     for part, count in parts(loss):
-        total += Amount.covering(divergence=_divergence(part, order), delta=part.delta, order=order) * count
+        total += Charge.covering(divergence=_divergence(part, order), delta=part.delta, order=order) * count
     return total
 
 

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT, LARGEST, Amount
+from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT, LARGEST, Charge
 from dalenius.accounting.conversion import epsilon_to_renyi, renyi_to_epsilon, valley
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import (
     Number,
     exact,
     exact_written,
+    format_number,
     inside_unit,
     not_negative,
     positive,
     probability,
-    shown,
 )
 
 EVENT_SHARE = Fraction(1, 10)
@@ -39,12 +39,12 @@ class Budget:
         object.__setattr__(self, "delta", inside_unit(delta=delta) if event else event)
 
     def __str__(self) -> str:
-        text = f"epsilon = {shown(self.epsilon)}"
-        return f"{text}, delta = {shown(self.delta)}" if self.delta else text
+        text = f"epsilon = {format_number(self.epsilon)}"
+        return f"{text}, delta = {format_number(self.delta)}" if self.delta else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rectangle:
+class RenyiFilter:
     """A budget as a ledger keeps it: the most that charges may sum up to, in divergence and in event probability.
 
     A pure budget caps the sum of epsilons. A budget (epsilon, delta) is turned once into a Rényi order alpha, a cap R
@@ -58,7 +58,7 @@ class Rectangle:
     """
 
     budget: Budget
-    cap: Amount
+    cap: Charge
 
     def __post_init__(self) -> None:
         if not self.cap.divergence:
@@ -76,7 +76,7 @@ class Rectangle:
         return renyi_to_epsilon(divergence=divergence, alpha=self.order, delta=self.budget.delta - events)
 
     @classmethod
-    def of(cls, budget: Budget, *, alpha: Number | None = None, event_delta: Number | None = None) -> Rectangle:
+    def of(cls, budget: Budget, *, alpha: Number | None = None, event_delta: Number | None = None) -> RenyiFilter:
         """The rectangle of a budget.
 
         By default a tenth of delta goes to events, and alpha is the order, among those with two digits in alpha - 1,
@@ -85,19 +85,19 @@ class Rectangle:
         if budget.epsilon > LARGEST * DIVERGENCE_UNIT:
             raise InvalidParameter("epsilon", budget.epsilon, allowed="at most 9223, so that charges fit into 64 bits")
         if not budget.delta:
-            return cls(budget=budget, cap=Amount.within(divergence=budget.epsilon, delta=Fraction(0), order=None))
+            return cls(budget=budget, cap=Charge.within(divergence=budget.epsilon, delta=Fraction(0), order=None))
         share = budget.delta * EVENT_SHARE if event_delta is None else probability(event_delta=event_delta)
         events = min(share // DELTA_UNIT, LARGEST) * DELTA_UNIT
         order = gaussian_order(budget.epsilon, budget.delta - events) if alpha is None else exact(alpha=alpha)
         divergence = epsilon_to_renyi(epsilon=budget.epsilon, alpha=order, delta=budget.delta - events)
-        return cls(budget=budget, cap=Amount.within(divergence=max(Fraction(0), divergence), delta=events, order=order))
+        return cls(budget=budget, cap=Charge.within(divergence=max(Fraction(0), divergence), delta=events, order=order))
 
     @property
     def order(self) -> Fraction | None:
         """The Rényi order of all charges; None for a pure budget."""
         return self.cap.order
 
-    def amount(self, *, epsilon: Number) -> Amount:
+    def amount(self, *, epsilon: Number) -> Charge:
         """What `epsilon` buys: the share of this budget that a budget (epsilon, delta) of the same delta would be.
 
         Budgets are compared by the Gaussian noise that they can pay for, so the whole epsilon buys everything.
@@ -110,15 +110,15 @@ class Rectangle:
             raise InvalidParameter("epsilon", epsilon, allowed="large enough for a Rényi order of at most 10^19")
         return self.part(share=capacity / self._capacity(self.budget.epsilon))
 
-    def part(self, *, share: Number) -> Amount:
+    def part(self, *, share: Number) -> Charge:
         """What a share of this budget (0.01 for one percent) buys, rounded down, and at least one unit."""
         size = positive(share=share)
         if size > 1:
             raise InvalidParameter("share", share, allowed="at most 1, the whole budget")
         amount = self.cap.part(size)
-        return amount or Amount(divergence=1, order=self.order)
+        return amount or Charge(divergence=1, order=self.order)
 
-    def share(self, amount: Amount) -> Fraction:
+    def share(self, amount: Charge) -> Fraction:
         """The share of this budget that an amount takes: the larger of its two sides. Shares add up."""
         if amount.order != self.order:
             raise InvalidParameter("order", amount.order, allowed=f"{self.order}, the order of this budget")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from dalenius.accounting.amounts import Amount, price
+from dalenius.accounting.amounts import Charge, price
 from dalenius.accounting.budget import Budget
 from dalenius.accounting.composition import advanced_composition, optimal_delta, tight_advanced_composition
 from dalenius.accounting.conversion import best_order, epsilon_to_renyi
@@ -115,7 +115,7 @@ def largest_rho(*, epsilon: Number, delta: Number) -> Fraction:
     return best
 
 
-def affordable(amount: Amount, loss: Callable[[Fraction], Loss]) -> Fraction:
+def affordable(amount: Charge, loss: Callable[[Fraction], Loss]) -> Fraction:
     """The largest parameter whose loss costs no more than `amount`: `affordable(amount, PureDP)` is an epsilon.
 
     `loss` must grow with its parameter: more epsilon or rho for larger parameters.
@@ -125,7 +125,7 @@ def affordable(amount: Amount, loss: Callable[[Fraction], Loss]) -> Fraction:
     return _largest(lambda size: price(loss(size), order=amount.order) <= amount, _near(amount, loss), TOLERANCE)
 
 
-def _near(amount: Amount, loss: Callable[[Fraction], Loss]) -> Fraction:
+def _near(amount: Charge, loss: Callable[[Fraction], Loss]) -> Fraction:
     """A parameter whose loss costs about `amount`: a few steps that take cost for a power of it."""
     guess, power, before = 1.0, 1.0, None
     for _ in range(_STEPS):

@@ -11,8 +11,7 @@ from fractions import Fraction
 
 from flint import arb
 
-from dalenius.accounting.composition import Composition, optimal_composition, optimal_delta, parts
-from dalenius.accounting.parallel import ParallelLoss
+from dalenius.accounting.composition import Composition, ParallelLoss, optimal_composition, optimal_delta, parts
 from dalenius.errors import TheoremDoesNotApply
 from dalenius.privacy.loss_distribution import LossDistribution, RandomizedBits
 from dalenius.privacy.losses import ZCDP, ApproximateDP, Loss, PureDP, RenyiCurve, valid_order

@@ -1,46 +1,52 @@
-"""Shares of a budget, backwards: the epsilon that buys one, and the least one that suffices."""
+"""Shares of a budget, backwards: the epsilon that buys one, and the least one that suffices.
+
+How to divide a budget among several questions, so that the parts never add up to more than the whole.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from math import floor
 
-from dalenius.accounting.amounts import Amount
-from dalenius.accounting.budget import Rectangle
+from dalenius.accounting.amounts import DIVERGENCE_UNIT, Charge
+from dalenius.accounting.budget import RenyiFilter
 from dalenius.errors import InvalidParameter
+from dalenius.privacy.numbers import Number, positive, whole
+from dalenius.privacy.reals import ball, lower, precise
 
 _HALVINGS, _REFINEMENTS, _TRIES = 60, 10, 5
 _CLOSE = Fraction(1001, 1000)
 
 
-def epsilon_of(rectangle: Rectangle, share: Fraction) -> Fraction:
-    """The epsilon that buys this share, from above: the inverse of `Rectangle.amount`, to three digits."""
-    if rectangle.order is None or share >= 1:
-        return share * rectangle.budget.epsilon
-    reached = cheapest(lambda part: _share_of(rectangle, part) >= share)
-    return rectangle.budget.epsilon * (reached or 1)
+def epsilon_of(renyi_filter: RenyiFilter, share: Fraction) -> Fraction:
+    """The epsilon that buys this share, from above: the inverse of `RenyiFilter.amount`, to three digits."""
+    if renyi_filter.order is None or share >= 1:
+        return share * renyi_filter.budget.epsilon
+    reached = cheapest(lambda part: _share_of(renyi_filter, part) >= share)
+    return renyi_filter.budget.epsilon * (reached or 1)
 
 
-def _share_of(rectangle: Rectangle, part: Fraction) -> Fraction:
+def _share_of(renyi_filter: RenyiFilter, part: Fraction) -> Fraction:
     try:
-        return rectangle.share(rectangle.amount(epsilon=part * rectangle.budget.epsilon))
+        return renyi_filter.share(renyi_filter.amount(epsilon=part * renyi_filter.budget.epsilon))
     except InvalidParameter:  # too little for any Rényi order
         return Fraction(0)
 
 
-def affordable(rectangle: Rectangle, left: Amount) -> Fraction | None:
+def affordable(renyi_filter: RenyiFilter, left: Charge) -> Fraction | None:
     """An epsilon of two digits that what is left still pays for, near the largest; None where there is none."""
-    sides = [Fraction(left.divergence, rectangle.cap.divergence)]
-    sides += [Fraction(left.delta, rectangle.cap.delta)] if rectangle.cap.delta else []
+    sides = [Fraction(left.divergence, renyi_filter.cap.divergence)]
+    sides += [Fraction(left.delta, renyi_filter.cap.delta)] if renyi_filter.cap.delta else []
     if not min(sides):
         return None
-    epsilon = epsilon_of(rectangle, min(sides))
+    epsilon = epsilon_of(renyi_filter, min(sides))
     for _ in range(_TRIES):
         rounded = _two_digits(epsilon)
         try:
-            if rectangle.amount(epsilon=rounded) <= left:
+            if renyi_filter.amount(epsilon=rounded) <= left:
                 return rounded
         except InvalidParameter:  # too little for any Rényi order
             return None
@@ -124,3 +130,70 @@ def _refined(suffices: Callable[[Fraction], bool], enough: Fraction) -> Fraction
         middle = (enough + short) / 2
         enough, short = (middle, short) if suffices(middle) else (enough, middle)
     return enough
+
+
+def uniform_split(*, epsilon: Number, parts: int) -> tuple[Fraction, ...]:
+    """Equal parts of epsilon (or rho), rounded down to the ledger's unit, so that all of them can be charged.
+
+    Reference: the k-means slides' epsilon / m for each of m iterations; they call the general problem unsolved.
+    Textbook: S6.9.
+    """
+    return _split(positive(epsilon=epsilon), [Fraction(1)] * whole(1, parts=parts))
+
+
+def laplace_split(
+    *, epsilon: Number, sensitivities: Sequence[Number], weights: Sequence[Number] | None = None
+) -> tuple[Fraction, ...]:
+    """The parts of epsilon that make the weighted sum of the Laplace variances 2 (sensitivity / part)^2 least.
+
+    Guarantee: each part is in proportion to the cube root of weight times squared sensitivity, the unique optimum
+    (Lagrange), up to rounding down to the ledger's unit.
+    Textbook: S6.9.
+    """
+    sizes = [positive(sensitivity=size) ** 2 for size in sensitivities]
+    return _split(positive(epsilon=epsilon), _roots(sizes, weights, 3))
+
+
+def gaussian_split(
+    *, rho: Number, sensitivities: Sequence[Number], weights: Sequence[Number] | None = None
+) -> tuple[Fraction, ...]:
+    """The parts of rho that make the weighted sum of the Gaussian variances sensitivity^2 / (2 part) least.
+
+    Guarantee: each part is in proportion to the square root of weight times squared (l2) sensitivity, the unique
+    optimum (Cauchy and Schwarz), up to rounding down to the ledger's unit.
+    Textbook: S6.9.
+    """
+    sizes = [positive(sensitivity=size) ** 2 for size in sensitivities]
+    return _split(positive(rho=rho), _roots(sizes, weights, 2))
+
+
+def split_amount(amount: Charge, shares: Sequence[Number]) -> tuple[Charge, ...]:
+    """An amount of a ledger in proportion to `shares`, each part rounded down."""
+    sizes = [positive(share=share) for share in shares]
+    _some(sizes)
+    return tuple(amount.part(size / sum(sizes)) for size in sizes)
+
+
+def _roots(sizes: list[Fraction], weights: Sequence[Number] | None, degree: int) -> list[Fraction]:
+    """The roots of weight times size; each is rational and positive, and near enough."""
+    importance = [Fraction(1)] * len(sizes) if weights is None else [positive(weight=weight) for weight in weights]
+    if len(importance) != len(sizes):
+        raise InvalidParameter(
+            "weights", f"{len(importance)} weights", allowed=f"one for each of {len(sizes)} questions"
+        )
+    with precise():
+        return [lower(ball(size * weight).root(degree)) for size, weight in zip(sizes, importance, strict=True)]
+
+
+def _split(total: Fraction, shares: list[Fraction]) -> tuple[Fraction, ...]:
+    _some(shares)
+    whole_share = sum(shares)
+    split = tuple(floor(total * share / whole_share / DIVERGENCE_UNIT) * DIVERGENCE_UNIT for share in shares)
+    if 0 in split:
+        raise InvalidParameter("total", float(total), allowed="enough for a unit of 10^-15 in every part")
+    return split
+
+
+def _some(shares: list[Fraction]) -> None:
+    if not shares:
+        raise InvalidParameter("parts", 0, allowed="at least one question")

@@ -9,11 +9,10 @@ if TYPE_CHECKING:
     from dalenius.attacks.floating_point import porous_noise_attack as porous_noise_attack
     from dalenius.attacks.floating_point import precision_attack as precision_attack
 
-__getattr__, __dir__ = names(
-    __name__,
-    {
-        "SupportFinding": "floating_point",
-        "porous_noise_attack": "floating_point",
-        "precision_attack": "floating_point",
-    },
-)
+_HOMES = {
+    "SupportFinding": "floating_point",
+    "porous_noise_attack": "floating_point",
+    "precision_attack": "floating_point",
+}
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = names(__name__, _HOMES)

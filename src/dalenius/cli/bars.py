@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 from math import inf
 
-from dalenius.curator.answers.answers import Answer
-from dalenius.curator.answers.columns import Column
-from dalenius.curator.answers.displays import MOST_ROWS, cells, width
 from dalenius.errors import InvalidParameter
+from dalenius.session.answers.answers import Answer
+from dalenius.session.answers.columns import AnswerColumn
+from dalenius.session.answers.displays import MOST_ROWS, cells, width
 
 
 def answer_bars(answer: Answer, *, most: int = 44) -> list[str]:
@@ -25,7 +25,7 @@ def answer_bars(answer: Answer, *, most: int = 44) -> list[str]:
     ]
 
 
-def _chart(labels: Sequence[str], column: Column, most: int) -> list[str]:
+def _chart(labels: Sequence[str], column: AnswerColumn, most: int) -> list[str]:
     parts = cells(column)
     errors = column.errors or (None,) * len(column.values)
     figures = (

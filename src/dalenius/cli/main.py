@@ -9,10 +9,9 @@ import traceback
 from collections.abc import Sequence
 
 from dalenius.cli import commands
-from dalenius.cli.exits import CLOSED_PIPE, FINE, INTERRUPTED, REFUSED, UNEXPECTED, code_of
 from dalenius.cli.parser import parser
 from dalenius.cli.terminal import Terminal
-from dalenius.cli.wording import in_shell_words
+from dalenius.cli.wording import CLOSED_PIPE, FINE, INTERRUPTED, REFUSED, UNEXPECTED, code_of, in_shell_words
 from dalenius.errors import DaleniusError
 
 DETAILS = "DALENIUS_TRACEBACK"

@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import TypeAlias
 
 import dalenius as dl
-from dalenius.curator.asking.asking import Asked
-from dalenius.curator.databases import Database
-from dalenius.curator.log import OWNER_LOG, keep
-from dalenius.curator.registry.registry import Registry
-from dalenius.curator.sessions import Session
 from dalenius.errors import InvalidParameter
-from dalenius.server.client.asking import RemoteAsked
-from dalenius.server.client.connecting import published_registry
-from dalenius.server.client.sessions import RemoteAnalyst
+from dalenius.server.client.connecting import RemoteAnalyst, published_registry
+from dalenius.server.client.query import RemoteQuery
+from dalenius.session.databases import Database
+from dalenius.session.log import OWNER_LOG, keep
+from dalenius.session.query import Query
+from dalenius.session.registry.registry import Registry
+from dalenius.session.sessions import Session
 
 AnySession: TypeAlias = Session | RemoteAnalyst
-AnyAsked: TypeAlias = Asked | RemoteAsked
+AnyAsked: TypeAlias = Query | RemoteQuery
 
 TOKEN = "DALENIUS_TOKEN"  # noqa: S105 - it names the variable
 """The environment variable that holds a token."""

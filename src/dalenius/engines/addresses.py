@@ -42,7 +42,7 @@ _LONGEST = 1000
 
 
 @dataclass(frozen=True)
-class Stay:
+class RemoteSource:
     """A source whose rows stay where they are: its address, the table there, and what must not be written down."""
 
     address: str
@@ -56,7 +56,7 @@ class Stay:
         return self.address, self.table
 
 
-def staying(source: object) -> Stay | None:
+def staying(source: object) -> RemoteSource | None:
     """The place that an owner names; None if the source is a file or a table in memory."""
     if isinstance(source, str):
         address, sign, table = source.partition("#")
@@ -69,11 +69,11 @@ def staying(source: object) -> Stay | None:
         return None
     place, table = source
     if is_session(place):
-        return Stay(SPARK, _spark_table(table), session=place)
+        return RemoteSource(SPARK, _spark_table(table), session=place)
     if not isinstance(place, str) or not is_address(place):
         return None
     address, secret = public_address(place)
-    return Stay(address, _name(table) if is_postgres(address) else _spark_table(table), secret)
+    return RemoteSource(address, _name(table) if is_postgres(address) else _spark_table(table), secret)
 
 
 def is_address(text: str) -> bool:

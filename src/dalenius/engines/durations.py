@@ -16,9 +16,9 @@ from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, UnitBloc
 from dalenius.query.plan.relations import (
     Bound,
     Distinct,
-    Few,
     Group,
     Join,
+    LimitPerUnit,
     Relation,
     Scan,
     Union,
@@ -124,7 +124,7 @@ def _seconds(node: Relation) -> float:
             return (1 + len(node.totals)) * _GROUPED
         case Join():
             return _JOINED if node.cuts else _GROUPED
-        case Few():
+        case LimitPerUnit():
             return _CUT
         case Distinct() | UnitFilter():
             return _GROUPED

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dalenius.privacy.exact import Exact
-from dalenius.query.cells import Cells
-from dalenius.query.plan.passes import Pass
+from dalenius.query.plan.passes import Cells, Pass
 from dalenius.query.tables import Table
 from dalenius.query.types import Code
 
@@ -38,7 +37,7 @@ AS_DECLARED = Reading()
 class Engine(Protocol):
     """Holds snapshots of tables as codes, and runs passes over them.
 
-    Guarantee: a pass means what its docstring in `plan` says, for every content of the tables; `spelled` depends on
+    Guarantee: a pass means what its docstring in `plan` says, for every content of the tables; `compile_sql` depends on
     public facts alone and reads nothing; a failed pass raises `WorkStopped` without a word about the reason.
     """
 
@@ -81,7 +80,7 @@ class Engine(Protocol):
     def divided(self) -> Mapping[str, Divided]:
         """The partitions that are kept watch over, by their populations."""
 
-    def spelled(self, step: Pass) -> str:
+    def compile_sql(self, step: Pass) -> str:
         """The exact text that the engine runs. Raises `QueryRefused` for what it cannot run without overflow, so
         call it before anything is charged."""
 
@@ -89,12 +88,38 @@ class Engine(Protocol):
         """About how long a pass takes, by public facts: the plan, and the size class of each table."""
 
     def run(
-        self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None
+        self,
+        step: Pass,
+        *,
+        sql: str | None = None,
+        seconds: float | None = None,
+        tick: Callable[[float], object] | None = None,
     ) -> Exact[Cells]:
-        """The result, sealed and with no sensitivity stated: whoever made the plan maps it with the right one.
+        """The result, sealed and with no sensitivity stated: whoever made the plan maps it with the right one. `sql` is
+        the text of the pass, where it is written already.
 
         `tick` is called as time goes by with the percent of rows done, which is for the owner alone.
         """
 
     def close(self) -> None:
         """Let go of files and memory."""
+
+
+class Statements:
+    """The SQL of the passes of one question, each written once: for the derivation, the check that it can run, and the
+    run itself."""
+
+    def __init__(self, engine: Engine, passes: Iterable[Pass] = ()) -> None:
+        self.engine, self._texts = engine, dict[Pass, str]()
+        for step in passes:
+            self.sql(step)  # refuses what cannot run
+
+    def sql(self, step: Pass) -> str:
+        """The exact text that the engine runs."""
+        if step not in self._texts:
+            self._texts[step] = self.engine.compile_sql(step)
+        return self._texts[step]
+
+    def run(self, step: Pass, **how: Any) -> Exact[Cells]:
+        """The result of a pass, sealed."""
+        return self.engine.run(step, sql=self.sql(step), **how)

@@ -10,9 +10,9 @@ from contextlib import ExitStack, closing, contextmanager
 from importlib import import_module
 from typing import Any
 
-from dalenius.engines.addresses import SPARK, Stay, is_postgres, with_secret
+from dalenius.engines.addresses import SPARK, RemoteSource, is_postgres, with_secret
 from dalenius.engines.duckdb.engine import DuckDBEngine
-from dalenius.engines.engine import AS_DECLARED, Divided, Engine, Reading
+from dalenius.engines.engine import AS_DECLARED, Divided, Engine, Reading, Statements
 from dalenius.engines.sql import live, passes
 from dalenius.engines.sql.live_engine import LiveEngine, same_source
 from dalenius.errors import (
@@ -25,9 +25,8 @@ from dalenius.errors import (
     WorkStopped,
 )
 from dalenius.privacy.exact import Exact
-from dalenius.query.cells import Cells
-from dalenius.query.plan.passes import Pass
-from dalenius.query.tables import Place, Table, Via
+from dalenius.query.plan.passes import Cells, Pass
+from dalenius.query.tables import ForeignKey, Table, TableLocation
 from dalenius.query.types import Code
 
 Log = Callable[[BaseException], object]
@@ -73,7 +72,7 @@ class Engines:
     # ---- places
 
     @contextmanager
-    def meeting(self, place: Stay) -> Iterator[None]:
+    def meeting(self, place: RemoteSource) -> Iterator[None]:
         """Take over a password, token or session that an owner has handed in for a place; if what is tried with it
         fails, the password before it holds again."""
         before = self._given.get(place.address)
@@ -89,7 +88,7 @@ class Engines:
                     self._forget(place.address)
             raise
 
-    def _meet(self, place: Stay) -> None:
+    def _meet(self, place: RemoteSource) -> None:
         with self._lock:
             if place.session is not None and place.session is not self._spark:
                 if SPARK in self._live:
@@ -102,7 +101,7 @@ class Engines:
                 self._given[place.address] = place.secret
                 self._forget(place.address)
 
-    def columns(self, place: Place) -> Mapping[str, str]:
+    def columns(self, place: TableLocation) -> Mapping[str, str]:
         """The types of the columns of a table where it stays, by their names there. No row is read."""
         engine = self._at(place.address, place.table)
         try:
@@ -287,36 +286,42 @@ class Engines:
 
     # ---- questions
 
-    def spelled(self, step: Pass) -> str:
+    def compile_sql(self, step: Pass) -> str:
         """The exact text that the engine of these tables runs; refuses tables of two places, or out of reach."""
-        return self._for(step).spelled(step)
+        return self._for(step).compile_sql(step)
 
-    def told(self, step: Pass) -> str:
-        """The same text for everybody: tables and columns have the names that are declared, not those of the place."""
+    def describe_sql(self, step: Pass) -> str | None:
+        """The same text for everybody, where it differs: tables and columns have the names that are declared, not those
+        of the place."""
         engine = self._for(step)
         if not isinstance(engine, LiveEngine):
-            return engine.spelled(step)
+            return None
         dialect = copy.copy(engine.dialect)
         asked = {table.name for table in step.child.tables}
         dialect.staying = {
             name: _by_declared_names(dialect, each) if name in asked else _unnamed(dialect, each)
             for name, each in engine.dialect.staying.items()
         }
-        return passes.spelled(step, dialect)
+        return passes.compile_sql(step, dialect)
 
     def expected_seconds(self, step: Pass) -> float:
         """About how long a pass takes, by public facts."""
         return self._for(step).expected_seconds(step)
 
     def run(
-        self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None
+        self,
+        step: Pass,
+        *,
+        sql: str | None = None,
+        seconds: float | None = None,
+        tick: Callable[[float], object] | None = None,
     ) -> Exact[Cells]:
         """The result of a pass, sealed."""
         engine = self._for(step)
         place = step.child.tables[0].place
         if isinstance(engine, LiveEngine) and place is not None and is_postgres(place.address):
             self._require_same_types(engine, place.address, step.child.tables)
-        return engine.run(step, seconds=seconds, tick=tick)
+        return engine.run(step, sql=sql, seconds=seconds, tick=tick)
 
     def _for(self, step: Pass) -> Engine:
         tables = step.child.tables
@@ -380,9 +385,11 @@ def live_engine(address: str, *, secret: str | None, log: Log, spark: Any = None
     return made.SparkEngine(spark or with_secret(address, secret), log=log)  # type: ignore[no-any-return]
 
 
-def told(engine: Engine, step: Pass) -> str:
+def describe_sql(statements: Statements, step: Pass) -> str:
     """The text of a pass that may be shown to everybody who may ask."""
-    return engine.told(step) if isinstance(engine, Engines) else engine.spelled(step)
+    engine = statements.engine
+    described = engine.describe_sql(step) if isinstance(engine, Engines) else None
+    return statements.sql(step) if described is None else described
 
 
 def _holds(engine: LiveEngine, table: Table) -> bool:
@@ -395,7 +402,7 @@ def _with_parents(engine: LiveEngine, tables: Iterable[Table]) -> Iterator[live.
     for table in tables:
         yield engine.dialect.staying[table.name]
         unit = table.protection.unit if table.protection else None
-        if isinstance(unit, Via):
+        if isinstance(unit, ForeignKey):
             yield from _with_parents(engine, [engine.dialect.staying[unit.table].table])
 
 

@@ -1,7 +1,4 @@
-"""Estimators with scikit-learn's interface that pay for what they learn. Needs the extra `learn`.
-
-`theory` has the learners and theorems of the source documents.
-"""
+"""Estimators with scikit-learn's interface that pay for what they learn. Needs the extra `learn`."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from dalenius.errors import MissingExtra
 from dalenius.lazy import names
 
 if TYPE_CHECKING:
-    from dalenius.learn import theory as theory
     from dalenius.learn.clusters.kmeans import KMeans as KMeans
     from dalenius.learn.curves import learning_curve as learning_curve
     from dalenius.learn.linear.classifiers import LinearSVC as LinearSVC
@@ -51,7 +47,6 @@ _HOMES = {
     "StandardScaler": "moments.averages",
     "learning_curve": "curves",
     "load": "saving",
-    "theory": "theory",
     "total": "totals",
 }
 __all__ = sorted(_HOMES)

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import train_test_split
 
-from dalenius.curator.answers.charts import Chart, drawn
-from dalenius.curator.extras import optional
 from dalenius.errors import InvalidParameter
+from dalenius.lazy import optional
 from dalenius.learn.models import PrivateModel, require_arrays
 from dalenius.privacy.numbers import Number, positive, whole
+from dalenius.session.answers.charts import Chart, drawn
 
 EPSILONS = ("0.1", "0.3", "1", "3", "10")
 

@@ -12,22 +12,20 @@ from typing import Protocol
 
 import numpy as np
 
-from dalenius.learn.lines import Line
 from dalenius.learn.rows import ONE, Entries, Integers, Summable
-from dalenius.learn.terms import column, extended, on_line
+from dalenius.learn.terms import ClampedLine, column, extended, on_line
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.query.cells import Cells, Look
 from dalenius.query.expressions import Column, Expression
 from dalenius.query.functions.arguments import integer
 from dalenius.query.functions.functions import call
 from dalenius.query.keys import KeySpace
-from dalenius.query.plan.passes import Aggregate, Pass, Total
-from dalenius.query.plan.relations import Bound, Few, Filter, Project, Relation
-from dalenius.query.questions import Question
+from dalenius.query.plan.passes import Aggregate, Cells, Pass, RunPass, Total
+from dalenius.query.plan.relations import Bound, Filter, Project, Relation
+from dalenius.query.rows import RowSource
 from dalenius.query.types import Ranged
-from dalenius.release.axes import Axis
+from dalenius.tabular.columns import BinnedColumn
 
 TARGET = "y.0"
 """The name of the column to learn: its step on the grid where it is a number, else its label."""
@@ -72,23 +70,23 @@ class Columns:
     """
 
     relation: Relation
-    axes: tuple[Axis, ...]
+    axes: tuple[BinnedColumn, ...]
 
     @classmethod
-    def of(cls, question: Question, axes: tuple[Axis, ...], target: Axis | None, line: Line | None) -> Columns:
-        """The columns of a carried question; a target is its last one, and rows without it are left out.
+    def of(
+        cls, question: RowSource, axes: tuple[BinnedColumn, ...], target: BinnedColumn | None, line: ClampedLine | None
+    ) -> Columns:
+        """The columns of bound rows; a target is the last one, and rows without it are left out.
 
         Stability: 1. Of each unit at most `most.rows` rows stay, the same ones in every pass, because all columns that
-        are carried decide which; then each row stays or goes and is mapped by itself.
+        are bound decide which; then each row stays or goes and is mapped by itself.
         """
-        names = [statistic.columns[0] for statistic in question.statistics]
-        relation = question.relation
-        few: Relation = Few(Project(relation, tuple((name, column(relation, name)) for name in names)),
-                            question.most.rows)  # fmt: skip
+        names = question.columns
+        few = question.kept
         if target:
             few = Filter(few, call("not", call("is_null", column(few, names[-1]))))
         new = {
-            key: on_line(axis, column(few, name), Line.of(axis)) if key.startswith("x") else column(few, name)
+            key: on_line(axis, column(few, name), ClampedLine.of(axis)) if key.startswith("x") else column(few, name)
             for (key, axis), name in zip(_keys(axes).items(), names, strict=False)
         }
         if target:
@@ -96,7 +94,7 @@ class Columns:
         return cls(Project(few, tuple(new.items())), axes)
 
     @property
-    def keys(self) -> dict[str, Axis]:
+    def keys(self) -> dict[str, BinnedColumn]:
         """The columns, each with its axis."""
         return _keys(self.axes)
 
@@ -124,7 +122,7 @@ class Columns:
         return column(self.relation, TARGET)
 
 
-def _keys(axes: Sequence[Axis]) -> dict[str, Axis]:
+def _keys(axes: Sequence[BinnedColumn]) -> dict[str, BinnedColumn]:
     firsts = np.cumsum([0, *(_features(axis) for axis in axes)]).tolist()
     return {
         f"{'x' if isinstance(axis.domain, Ranged) else 'k'}.{first}": axis
@@ -132,7 +130,7 @@ def _keys(axes: Sequence[Axis]) -> dict[str, Axis]:
     }
 
 
-def _features(axis: Axis) -> int:
+def _features(axis: BinnedColumn) -> int:
     return 1 if isinstance(axis.domain, Ranged) else axis.size
 
 
@@ -161,7 +159,7 @@ class EngineRows(Summable):
     """
 
     columns: Columns
-    look: Look
+    run_pass: RunPass
     hidden: Neighbours
     width: int
     norm_squared: int
@@ -174,7 +172,7 @@ class EngineRows(Summable):
 
     def ready(self, *parts: Sum) -> None:
         for each in merged([each for part in parts for each in part.asked(self.columns)], self._missing):
-            found = _Found(each, self.look(each.step(self.most)))
+            found = _Found(each, self.run_pass(each.step(self.most)))
             self._found.setdefault((each.relation, each.keys), []).append(found)
 
     def summed(self, part: Sum, *, l2_squared: int, l1: int) -> Exact[Integers]:
@@ -193,7 +191,7 @@ class EngineRows(Summable):
         return sealed.map(put, sensitivity=self.change(l2_squared=l2_squared, l1=l1))
 
     def count(self) -> Exact[Integers]:
-        return self.summed(Count(), l2_squared=1, l1=1)
+        return self.summed(RowCount(), l2_squared=1, l1=1)
 
     def _missing(self, each: Grouped) -> list[Expression] | None:
         """The terms that were not yet looked for; None where there is nothing to look for."""
@@ -209,7 +207,7 @@ class _Found:
 
 
 @dataclass(frozen=True)
-class Count:
+class RowCount:
     """How many rows there are."""
 
     def __call__(self, entries: Entries) -> Integers:

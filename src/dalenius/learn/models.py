@@ -3,13 +3,20 @@
 An estimator splits in two. `_learn` is all that touches rows: it measures, and gives named arrays of noisy numbers.
 `_keep` makes a model of these arrays and of public facts alone, so it can be run again: on what a ledger has stored, or
 on what a file has kept.
+
+Model cards: what a model was made of, what it promises, and what it is not for.
+
+What a price means for so many rows, before anything is fitted.
+
+Who is told how far a fit has come: how often depends on public facts alone.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -19,29 +26,56 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dalenius.accounting.amounts import DIVERGENCE_UNIT, Amount
+from dalenius.accounting.allowance import Allowance
+from dalenius.accounting.amounts import DIVERGENCE_UNIT, Charge
 from dalenius.accounting.budget import Budget
-from dalenius.curator.asking.asking import Cost
-from dalenius.curator.asking.prices import Offer
 from dalenius.errors import InvalidParameter
 from dalenius.lazy import higher
-from dalenius.learn.budgets import Guarantee, allowance_of, budget_of, hidden_in, rectangle_of, relation
-from dalenius.learn.cards import ModelCard, card
+from dalenius.learn.budgets import Guarantee, allowance_of, budget_of, exactly, rectangle_of, relation
 from dalenius.learn.encoding import Scale, norm_squared
 from dalenius.learn.engine_rows import Columns, Sum
-from dalenius.learn.rows import ONE, Entries, Integers, Rows, sealed, steps_of
-from dalenius.learn.settings import exactly
-from dalenius.learn.tables import Encoder, Training, as_answer, carried, from_answer, require_own
-from dalenius.learn.watching import watched
-from dalenius.learn.yardsticks import yardstick
-from dalenius.mechanisms.purse import Purse
+from dalenius.learn.rows import ONE, Entries, Integers, SealedRows, sealed, steps_of
+from dalenius.learn.tables import Encoder, Training, chosen, require_own
+from dalenius.mechanisms.budget_parts import BudgetPart, deviation
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
-from dalenius.privacy.numbers import Number, exact, shown
+from dalenius.privacy.numbers import Number, exact, format_number, whole
+from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.frames.frames import Frame
 from dalenius.randomness.entropy import Entropy, fresh_entropy
-from dalenius.release.axes import Axis
-from dalenius.release.carrier import Bins, Carrier
-from dalenius.release.synthetic.charging import charged
+from dalenius.session.offers import Offer
+from dalenius.session.progress import bar_of
+from dalenius.session.purchases import Cost
+from dalenius.tabular.binned_rows import BinnedRows, Bins
+from dalenius.tabular.columns import BinnedColumn
+
+
+def yardstick(amount: Charge, hidden: Neighbours, *, n: int, most: int = 1) -> str:
+    """In words, how far off a share of `n` rows would be, of which a unit has at most `most`, if the whole amount paid
+    for one count: the same yardstick for all estimators, each of which divides its price among more than that."""
+    rows, budget_part = whole(1, n=n), BudgetPart(Allowance(amount, neighbours=hidden))
+    change = Sensitivity(l1=most, l2_squared=most**2, neighbours=hidden)
+    off = deviation(budget_part.noise(budget_part.equal(1), change))
+    share = f"{100 * off / rows:.2g} percentage points" if off < rows else "more than all of them"
+    counted = f"if all of it paid for one count, that would be off by about {off:.2g}"
+    return f"{counted}, and a share of {rows:,} rows by {share}"
+
+
+@contextmanager
+def watched(progress: Callable[[float], object] | bool | None, what: str) -> Iterator[Callable[[float], object] | None]:
+    """What a fit tells its percent to: a function that somebody gave, a bar, or nobody."""
+    if isinstance(progress, bool):
+        if not progress:
+            yield None
+            return
+        with bar_of(what) as show:
+            yield show
+        return
+    if progress is not None and not callable(progress):
+        raise InvalidParameter(
+            "progress", progress, allowed="True for a bar, or a function that takes the percent of the work done"
+        )
+    yield progress
+
 
 Learnt: TypeAlias = Mapping[str, NDArray[Any]]
 """What was released, by name."""
@@ -103,18 +137,18 @@ class PrivateModel(BaseEstimator, ABC):
             with allowance_of(budget, hidden) as allowance:
                 self.guarantee_ = Guarantee.of_budget(budget, hidden)
                 try:
-                    return self._fitted(X, y, Purse(allowance), fresh_entropy(), tick)
+                    return self._fitted(X, y, BudgetPart(allowance), fresh_entropy(), tick)
                 except BaseException:
                     del self.guarantee_  # of nothing
                     raise
 
-    def _fitted(self, X: Any, y: Any, purse: Purse, entropy: Entropy, tick: Tick | None = None) -> Self:  # noqa: N803
-        """Learn from arrays, at the expense of a purse."""
+    def _fitted(self, X: Any, y: Any, budget_part: BudgetPart, entropy: Entropy, tick: Tick | None = None) -> Self:  # noqa: N803
+        """Learn from arrays, at the expense of a budget part."""
         self.__dict__.pop("encoder_", None)  # of an earlier fit on a table
         features, target = self._checked(X, y)
-        self._require(pure=purse.pure, most=1, neighbours=relation(self.neighbours))
-        self._require_enough(purse.allowance.left)
-        return self._made(self._learn(self._rows(features, target), purse, entropy, tick))
+        self._require(pure=budget_part.pure, most=1, neighbours=relation(self.neighbours))
+        self._require_enough(budget_part.allowance.left)
+        return self._made(self._learn(self._rows(features, target), budget_part, entropy, tick))
 
     def _bought(
         self,
@@ -128,11 +162,11 @@ class PrivateModel(BaseEstimator, ABC):
         progress: Tick | None,
     ) -> Self:
         """Charge a population, and learn from its rows."""
-        carrier, training = self._planned(rows, y, columns=columns, bins=bins, share=share, progress=progress)
-        text = f"LEARN {type(self).__name__} {carrier.text}"
-        answer = carrier.asked.buy(training, as_answer, text=text, key=key, fresh=fresh)
+        binned, training = self._planned(rows, y, columns=columns, bins=bins, share=share, progress=progress)
+        text = f"LEARN {type(self).__name__} {binned.text}"
+        answer = binned.session.buy(training, text=text, key=key, fresh=fresh)
         self.guarantee_ = Guarantee.of_answer(answer, training)
-        return self._made(from_answer(answer))
+        return self._made(training.decode(answer))
 
     def _planned(
         self,
@@ -143,26 +177,28 @@ class PrivateModel(BaseEstimator, ABC):
         bins: Bins | None = None,
         share: Number | None = None,
         progress: Tick | None = None,
-    ) -> tuple[Carrier, Training]:
+    ) -> tuple[BinnedRows, Training]:
         """The fit of rows of a private table; nothing is read or spent."""
-        carrier, target = self._carried(rows, y, columns, bins or {})
-        self._require_uncontradicted(hidden_in(carrier.question), carrier.asked.delta)
+        binned, target = self._chosen(rows, y, columns, bins or {})
+        self._require_uncontradicted(binned.source.relation.neighbours, binned.delta)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit on arrays
-        self.encoder_ = Encoder(carrier.axes[:-1] if target else carrier.axes)
+        self.encoder_ = Encoder(binned.axes[:-1] if target else binned.axes)
         self.n_features_in_ = len(self.encoder_.names)
         self._scale = Scale.declared((-1, 1), self.n_features_in_)
         epsilon = self.epsilon if self.budget is None else budget_of(None, None, self.budget).epsilon
-        charge = charged(carrier, Offer(None if share is not None else epsilon, share))
-        meaning, question = self._meaning(target), carrier.question
+        charge = binned.charge(Offer(None if share is not None else epsilon, share))
+        meaning, question = self._meaning(target), binned.source
         pure = all(amount.order is None for amount in charge.values())
-        self._require(pure=pure, most=question.most.rows, neighbours=hidden_in(question))
+        self._require(pure=pure, most=question.most.rows, neighbours=question.relation.neighbours)
         for amount in charge.values():
             self._require_enough(amount)
-        return carrier, self._training(question, self.encoder_, target, meaning, self, charge, progress)
+        return binned, self._training(question, self.encoder_, target, meaning, self, charge, progress)
 
-    def _carried(self, rows: Frame, y: Any, columns: Sequence[str] | None, bins: Bins) -> tuple[Carrier, Axis | None]:
+    def _chosen(
+        self, rows: Frame, y: Any, columns: Sequence[str] | None, bins: Bins
+    ) -> tuple[BinnedRows, BinnedColumn | None]:
         """The rows of a private table that are learnt from, and the column to learn."""
-        return carried(rows, y, columns, bins)
+        return chosen(rows, y, columns, bins)
 
     def _budget(self) -> Budget:
         """What a fit on arrays may lose."""
@@ -203,7 +239,7 @@ class PrivateModel(BaseEstimator, ABC):
         plain = X if known is None or isinstance(X, np.ndarray | list) else known.transform(X)
         return np.asarray(validate_data(self, plain, dtype=np.float64, reset=False))
 
-    def _meaning(self, target: Axis | None) -> Integers | None:
+    def _meaning(self, target: BinnedColumn | None) -> Integers | None:
         """What each place of the target's column stands for, as a whole number; the last one, NULL, is left out."""
         if target is not None:
             raise InvalidParameter("y", target.name, allowed=f"left out: {type(self).__name__} learns no column")
@@ -222,7 +258,7 @@ class PrivateModel(BaseEstimator, ABC):
         stated = self.delta if self.budget is None else budget_of(None, None, self.budget).delta
         if stated is not None and exact(delta=stated) < delta:
             raise InvalidParameter(
-                "delta", stated, allowed=f"left out, or no less than the population's, {shown(delta)}"
+                "delta", stated, allowed=f"left out, or no less than the population's, {format_number(delta)}"
             )
         if type(relation(self.neighbours)) is Replace and type(hidden) is AddRemove:
             raise InvalidParameter("neighbours", self.neighbours, allowed="left out: the population's hold")
@@ -235,14 +271,14 @@ class PrivateModel(BaseEstimator, ABC):
         in so many of the whole."""
         return _UNITS
 
-    def _require_enough(self, amount: Amount) -> None:
+    def _require_enough(self, amount: Charge) -> None:
         """Refuse a price that is too little to be divided among all measurements, before anything is charged."""
         least = self._least_units(pure=amount.order is None)
         if amount.divergence < least:
             raise InvalidParameter(
                 "price",
                 str(amount),
-                allowed=f"{least} units of {shown(DIVERGENCE_UNIT)} or more, as {type(self).__name__} divides it",
+                allowed=f"{least} units of {format_number(DIVERGENCE_UNIT)} or more, as it is divided",
                 hint="Offer a larger epsilon or share.",
             )
 
@@ -264,12 +300,12 @@ class PrivateModel(BaseEstimator, ABC):
             price = Guarantee(str(budget), str(hidden))
             return price if n is None else replace(price, note=yardstick(rectangle_of(budget).cap, hidden, n=n))
         unfitted: Self = clone(self)
-        carrier, training = unfitted._planned(X, y, **how)
-        cost = carrier.asked.cost_of(training)
+        binned, training = unfitted._planned(X, y, **how)
+        cost = binned.session.cost_of(training)
         if n is None:
             return cost
         (amount,), question = training.charge.values(), training.question
-        said = yardstick(amount, hidden_in(question), n=n, most=question.most.rows)
+        said = yardstick(amount, question.relation.neighbours, n=n, most=question.most.rows)
         return replace(cost, note="; ".join(filter(None, [cost.note, said])))
 
     def _for(self, epsilon: Number) -> Self:
@@ -289,7 +325,7 @@ class PrivateModel(BaseEstimator, ABC):
         check_is_fitted(self)
         higher("learn.saving", "save")(self, path)
 
-    def _rows(self, features: NDArray[np.float64], target: Integers) -> Rows:
+    def _rows(self, features: NDArray[np.float64], target: Integers) -> SealedRows:
         """The rows, scaled and sealed."""
         return sealed(self._entries(features, target), self._norm_squared(), relation(self.neighbours))
 
@@ -316,8 +352,8 @@ class PrivateModel(BaseEstimator, ABC):
         return None
 
     @abstractmethod
-    def _learn(self, rows: Any, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
-        """Measure, at the expense of the purse. Everything else is made of what this gives, and of public facts."""
+    def _learn(self, rows: Any, budget_part: BudgetPart, entropy: Entropy, tick: Tick | None) -> Learnt:
+        """Measure, at the expense of the budget part. All else is made of what this gives, and of public facts."""
 
     @abstractmethod
     def _keep(self, learnt: Learnt) -> None:
@@ -339,3 +375,48 @@ def require_arrays(rows: Any, method: str) -> None:
         raise InvalidParameter(
             "X", "a private table", allowed=f"arrays with {method}; of a table, call fit, which shows no rows"
         )
+
+
+_NOT_FOR = (
+    "It says nothing certain about a person whose row was in the data, and must not be used to look for one.",
+    "Its weights are noisy: a small weight may be noise alone.",
+    "Values outside the declared bounds were moved to them, and rows with labels that are not listed left out.",
+)
+
+_OF_ARRAYS = ("epsilon", "delta", "neighbours")  # of a table the guarantee says them
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """A card, in lines of Markdown."""
+
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    __repr__ = __str__
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+def card(model: PrivateModel) -> ModelCard:
+    """The card of a fitted model."""
+    encoder = getattr(model, "encoder_", None)
+    unused = _OF_ARRAYS if encoder else ()
+    stated = model.get_params(deep=False).items()
+    settings = {name: value for name, value in stated if value is not None and name not in unused}
+    classes = getattr(model, "classes_", None)
+    lines = [f"# {type(model).__name__}", "", f"- Guarantee: {model.guarantee_}"]
+    lines += [f"- Features: {model.n_features_in_}" + (f" ({', '.join(encoder.names)})" if encoder else "")]
+    lines += [f"- Labels: {', '.join(map(str, classes))}"] if classes is not None else []
+    lines += [f"- Settings: {_listed(settings)}"]
+    chosen = getattr(model, "best_params_", None)
+    lines += [f"- Chosen: {_listed(chosen)}"] if chosen is not None else []
+    lines += [f"- Released: {', '.join(f'{name} ({array.size} numbers)' for name, array in model.learnt_.items())}"]
+    return ModelCard((*lines, "", "Not for:", "", *(f"- {line}" for line in _NOT_FOR)))
+
+
+def _listed(settings: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())

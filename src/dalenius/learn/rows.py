@@ -1,4 +1,7 @@
-"""Rows to learn from: integers on a public grid, sealed, of which only bounded sums can be taken."""
+"""Rows to learn from: integers on a public grid, sealed, of which only bounded sums can be taken.
+
+Products of integer matrices, exact and as fast as floats: float64 holds every integer below 2^53 exactly.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ class Summable(ABC):
 
 
 @dataclass(frozen=True)
-class Rows(Summable):
+class SealedRows(Summable):
     """Sealed rows in memory."""
 
     entries: Exact[Entries]
@@ -115,10 +118,10 @@ def steps_of(features: NDArray[np.float64], norm_squared: int) -> NDArray[np.int
     return within_norm(np.rint(steps, out=steps), norm_squared)
 
 
-def sealed(entries: Entries, norm_squared: int, neighbours: Neighbours, *, most: int = 1) -> Rows:
+def sealed(entries: Entries, norm_squared: int, neighbours: Neighbours, *, most: int = 1) -> SealedRows:
     """Rows that the caller may see, sealed; the caller vouches for the norm, and for the number of rows of a unit."""
     inside = Exact(entries, sensitivity=Sensitivity(neighbours=neighbours), neighbours=neighbours)
-    return Rows(inside, entries.features.shape[1], norm_squared, most)
+    return SealedRows(inside, entries.features.shape[1], norm_squared, most)
 
 
 def within_norm(features: NDArray[np.float64], norm_squared: int) -> NDArray[np.int16]:
@@ -137,3 +140,25 @@ def within_norm(features: NDArray[np.float64], norm_squared: int) -> NDArray[np.
         steps, lengths = features[long].astype(np.int64), np.ceil(np.sqrt(squares[long])).astype(np.int64)
         kept[long] = np.sign(steps) * (np.abs(steps) * isqrt(norm_squared) // lengths[:, None])
     return kept
+
+
+_EXACT = 2**53
+_WIDE = 2**63
+
+
+def product(left: NDArray[Any], right: NDArray[Any], *, largest: int) -> NDArray[np.int64]:
+    """The matrix product of integers, where the product of an entry of `left` and one of `right` is at most `largest`
+    in size.
+
+    Proof that it is exact: a piece of 2^53 // largest terms has partial sums below 2^53, whatever the order in which
+    they are added, and float64 holds these exactly. Pieces are added as int64, which the length that is checked allows.
+    """
+    length = left.shape[1]
+    if largest * length >= _WIDE:
+        raise OverflowError("sums beyond 63 bits")
+    piece = max(1, _EXACT // largest)
+    total = np.zeros((left.shape[0], *right.shape[1:]), dtype=np.int64)
+    for start in range(0, length, piece):
+        part = left[:, start : start + piece].astype(np.float64) @ right[start : start + piece].astype(np.float64)
+        total += part.astype(np.int64)
+    return total

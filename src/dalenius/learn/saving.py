@@ -17,9 +17,9 @@ from dalenius.learn.budgets import Guarantee
 from dalenius.learn.encoding import Scale
 from dalenius.learn.models import PrivateModel
 from dalenius.learn.tables import Encoder
-from dalenius.privacy.numbers import shown
-from dalenius.release.online.written import array_from, array_text
-from dalenius.release.synthetic import saved
+from dalenius.privacy.numbers import format_number
+from dalenius.synth.tables import saved
+from dalenius.tabular.written import array_from, array_text
 
 KIND = "private model"
 _SCALES = ("_scale", "_target_scale")
@@ -90,7 +90,7 @@ def _written(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {"mapping": {str(name): _written(part) for name, part in value.items()}}
     if isinstance(value, Budget):
-        return {"budget": [str(shown(value.epsilon)), str(shown(value.delta))]}
+        return {"budget": [str(format_number(value.epsilon)), str(format_number(value.delta))]}
     if isinstance(value, tuple | list | np.ndarray):
         return {"list": [_written(part) for part in (value.tolist() if isinstance(value, np.ndarray) else value)]}
     if value is None or isinstance(value, bool | int | float | str):

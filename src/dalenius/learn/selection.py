@@ -15,22 +15,22 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dalenius.accounting.allocation import split_amount
 from dalenius.accounting.allowance import Allowance, PartOfAllowance
-from dalenius.accounting.amounts import Amount
+from dalenius.accounting.amounts import Charge
 from dalenius.accounting.budget import Budget
+from dalenius.accounting.shares import split_amount
 from dalenius.errors import InvalidParameter
 from dalenius.learn.models import Learnt, PrivateModel, Tick
-from dalenius.learn.rows import Entries, Rows
+from dalenius.learn.rows import Entries, SealedRows
 from dalenius.learn.tables import Training
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove, Neighbours
 from dalenius.privacy.numbers import Number, exact, inside_unit
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import Entropy
-from dalenius.release.carrier import Carrier
+from dalenius.tabular.binned_rows import BinnedRows
 
 MOST = 100
 """How many candidates may be tried."""
@@ -93,29 +93,29 @@ class PrivateGridSearch(MetaEstimatorMixin, PrivateModel):
             raise InvalidParameter("grid", sorted(paid)[0], allowed="settings that do not change the budget")
         return found
 
-    def _fitted(self, X: Any, y: Any, purse: Purse, entropy: Entropy, tick: Tick | None = None) -> Self:  # noqa: N803
+    def _fitted(self, X: Any, y: Any, budget_part: BudgetPart, entropy: Entropy, tick: Tick | None = None) -> Self:  # noqa: N803
         models, given = self._candidates(), _Arrays(X, y, self._hidden())
         for model in models:  # all of them, before anything is measured
             model._checked(X, y)
-            model._require(pure=purse.pure, most=given.most, neighbours=given.hidden)
-        self._divided(models, purse.allowance.left)
-        learnt = self._tried(models, given, purse, entropy, tick)
+            model._require(pure=budget_part.pure, most=given.most, neighbours=given.hidden)
+        self._divided(models, budget_part.allowance.left)
+        learnt = self._tried(models, given, budget_part, entropy, tick)
         return self._like(models[int(learnt[CHOSEN][0])])._made(learnt)
 
-    def _planned(self, *rows: Any, **how: Any) -> tuple[Carrier, Training]:
+    def _planned(self, *rows: Any, **how: Any) -> tuple[BinnedRows, Training]:
         models = self._candidates()
-        (carrier, training), *_ = [model._planned(*rows, **how) for model in models]
+        (binned, training), *_ = [model._planned(*rows, **how) for model in models]
         for amount in training.charge.values():
             self._divided(models, amount)
         self._like(models[0])
         self._intercept = models[0]._intercept
-        return carrier, replace(training, model=self)
+        return binned, replace(training, model=self)
 
-    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _learn(self, rows: SealedRows, budget_part: BudgetPart, entropy: Entropy, tick: Tick | None) -> Learnt:
         models = [model._like(self) for model in self._candidates()]
-        return self._tried(models, _Table(rows), purse, entropy, tick)
+        return self._tried(models, _Table(rows), budget_part, entropy, tick)
 
-    def _divided(self, models: Sequence[PrivateModel], amount: Amount) -> tuple[Amount, ...]:
+    def _divided(self, models: Sequence[PrivateModel], amount: Charge) -> tuple[Charge, ...]:
         """A part of the price for each model, and one for the choice; refused where any of them is too little."""
         last = inside_unit(choosing=self.choosing)
         found = split_amount(amount, [*[(1 - last) / len(models)] * len(models), last])
@@ -129,16 +129,21 @@ class PrivateGridSearch(MetaEstimatorMixin, PrivateModel):
         return found
 
     def _tried(
-        self, models: Sequence[PrivateModel], given: _Given, purse: Purse, entropy: Entropy, tick: Tick | None
+        self,
+        models: Sequence[PrivateModel],
+        given: _Given,
+        budget_part: BudgetPart,
+        entropy: Entropy,
+        tick: Tick | None,
     ) -> Learnt:
         """What the chosen one of these models learnt, and which one it is."""
-        *parts, choosing = self._divided(models, purse.allowance.left)
+        *parts, choosing = self._divided(models, budget_part.allowance.left)
         for place, (model, part) in enumerate(zip(models, parts, strict=True)):
-            with PartOfAllowance(purse.allowance, part) as allowance:
-                model._made(model._learn(given.rows(model), Purse(allowance), entropy, None))
+            with PartOfAllowance(budget_part.allowance, part) as allowance:
+                model._made(model._learn(given.rows(model), BudgetPart(allowance), entropy, None))
             if tick:
                 tick(100 * (place + 1) / (len(models) + 1))
-        with PartOfAllowance(purse.allowance, choosing) as allowance:
+        with PartOfAllowance(budget_part.allowance, choosing) as allowance:
             best = chosen(models, given, allowance, entropy)
         if tick:
             tick(100)
@@ -201,7 +206,7 @@ class _Given(Protocol):
     @property
     def hidden(self) -> Neighbours: ...
 
-    def rows(self, model: PrivateModel) -> Rows:
+    def rows(self, model: PrivateModel) -> SealedRows:
         """The rows as a model learns from them."""
 
     def points(self, models: Sequence[PrivateModel], change: Sensitivity) -> Exact[list[int]]:
@@ -217,7 +222,7 @@ class _Arrays:
     hidden: Neighbours
     most = 1
 
-    def rows(self, model: PrivateModel) -> Rows:
+    def rows(self, model: PrivateModel) -> SealedRows:
         return model._rows(*model._checked(self.X, self.y))
 
     def points(self, models: Sequence[PrivateModel], change: Sensitivity) -> Exact[list[int]]:
@@ -229,7 +234,7 @@ class _Arrays:
 class _Table:
     """Rows of a private table, the same for all candidates."""
 
-    known: Rows
+    known: SealedRows
 
     @property
     def most(self) -> int:
@@ -239,7 +244,7 @@ class _Table:
     def hidden(self) -> Neighbours:
         return self.known.neighbours
 
-    def rows(self, model: PrivateModel) -> Rows:
+    def rows(self, model: PrivateModel) -> SealedRows:
         return self.known
 
     def points(self, models: Sequence[PrivateModel], change: Sensitivity) -> Exact[list[int]]:
@@ -249,8 +254,10 @@ class _Table:
 def chosen(models: Sequence[PrivateModel], given: _Given, allowance: Allowance, entropy: Entropy) -> int:
     """The place of the model with most points, or nearly so, chosen for the whole allowance."""
     change = moved(models, given.most, given.hidden)
-    purse = Purse(allowance)
-    return int(measure(purse.choice(purse.equal(1), change), given.points(models, change), allowance, entropy))
+    budget_part = BudgetPart(allowance)
+    return int(
+        measure(budget_part.choice(budget_part.equal(1), change), given.points(models, change), allowance, entropy)
+    )
 
 
 def moved(models: Sequence[PrivateModel], most: int, hidden: Neighbours) -> Sensitivity:

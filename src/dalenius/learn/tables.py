@@ -13,30 +13,28 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dalenius.accounting.allowance import Allowance
-from dalenius.accounting.amounts import Amount
-from dalenius.curator.answers.answers import Answer
-from dalenius.curator.answers.columns import Column
-from dalenius.curator.cards.cards import Step
-from dalenius.errors import InvalidParameter, QueryRefused
+from dalenius.accounting.amounts import Charge
+from dalenius.errors import DamagedAnswer, InvalidParameter, QueryRefused
 from dalenius.learn.engine_rows import MOST_FEATURES, Columns, EngineRows, Sum, passes
-from dalenius.learn.lines import Line, offsets
-from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Rows
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.purse import Purse
+from dalenius.learn.rows import ONE, PIECE, Entries, Integers, SealedRows
+from dalenius.learn.terms import ClampedLine, offsets
+from dalenius.measuring.explain import theorem
+from dalenius.mechanisms.budget_parts import BudgetPart
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import Loss, PureDP
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.query.cells import Cells, Look
-from dalenius.query.estimates.kinds import COUNT, REAL, TEXT
 from dalenius.query.frames.frames import Frame
-from dalenius.query.plan.passes import Pass
-from dalenius.query.pricing.explain import theorem
-from dalenius.query.questions import Question
+from dalenius.query.plan.passes import Cells, Pass, RunPass
+from dalenius.query.rows import RowSource
 from dalenius.query.types import Ranged
 from dalenius.randomness.entropy import Entropy
-from dalenius.release.axes import Axis
-from dalenius.release.carrier import Bins, Carrier, counting
+from dalenius.session.answers.answers import Answer
+from dalenius.session.answers.contents import NamedArrays
+from dalenius.session.cards.cards import CardMeasurement
+from dalenius.tabular.binned_rows import BinnedRows, Bins, PrivateRows
+from dalenius.tabular.columns import BinnedColumn
 
 if TYPE_CHECKING:
     from dalenius.learn.models import Learnt, PrivateModel, Tick
@@ -50,7 +48,7 @@ class Encoder:
     """Features of the declared columns of a table: a number or date from -1 to 1, an indicator for every listed text
     and truth value. Where a number is NULL its feature is 0; a NULL text has an indicator of its own."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[BinnedColumn, ...]
 
     @cached_property
     def tables(self) -> list[NDArray[np.int16]]:
@@ -78,31 +76,33 @@ class Encoder:
         return self.encoded(places) / ONE
 
 
-def carried(rows: Frame, target: Any, columns: Sequence[str] | None, bins: Bins) -> tuple[Carrier, Axis | None]:
+def chosen(
+    rows: Frame, target: Any, columns: Sequence[str] | None, bins: Bins
+) -> tuple[BinnedRows, BinnedColumn | None]:
     """The rows of a private table over the columns to learn from, and then the one to learn, if there is one."""
     if target is not None and not isinstance(target, str):
         raise InvalidParameter("y", type(target), allowed="the name of the column to learn, as X is a private table")
-    known = Carrier.of(rows, columns=columns, bins={}, most=None)
-    names = [axis.name for axis in known.axes if axis.name != target]
+    private = PrivateRows.of(rows)
+    listed = private.bound.declared if columns is None else [columns] if isinstance(columns, str) else columns
+    names = [name for name in listed if str(name).lower() != str(target).lower()]
     if not names:
         raise InvalidParameter("columns", columns, allowed=f"one or more besides {target}, which is learnt from them")
     wanted = [*names, *([target] if target is not None else [])]
-    whole = Carrier.of(rows, columns=wanted, bins={}, most=None)
-    fine = {axis.name: BINS for axis in whole.axes if isinstance(axis.domain, Ranged)}
-    carrier = Carrier.of(rows, columns=wanted, bins={**fine, **bins}, most=None)
-    return carrier, carrier.axes[-1] if target is not None else None
+    fine = {name: BINS for name in wanted if isinstance(private.domain(name), Ranged)}
+    binned = private.binned(wanted, {**fine, **bins})
+    return binned, binned.axes[-1] if target is not None else None
 
 
 @dataclass(frozen=True)
 class Training:
-    """A fit on the rows that a question carries, and what it may cost. All of it is public."""
+    """A fit on rows of a private table, and what it may cost. All of it is public."""
 
-    question: Question
+    question: RowSource
     encoder: Encoder
-    target: Axis | None
+    target: BinnedColumn | None
     meaning: Integers | None
     model: PrivateModel
-    charge: Mapping[str, Amount]
+    charge: Mapping[str, Charge]
     tick: Tick | None = field(default=None, compare=False)
 
     @property
@@ -116,24 +116,36 @@ class Training:
         return amount.loss
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[CardMeasurement, ...]:
         """In words: sums over rows, as the method needs them."""
         noise = DiscreteLaplace if isinstance(self.loss, PureDP) else DiscreteGaussian
         change = f"{self.question.most.rows} bounded rows of one unit"
         what = f"sums over rows for {type(self.model).__name__}"
-        return (Step(what, change, noise.__name__, theorem(noise), "a part of the whole", "a part of the price"),)
+        return (
+            CardMeasurement(what, change, noise.__name__, theorem(noise), "a part of the whole", "a part of the price"),
+        )
 
     @property
     def passes(self) -> tuple[Pass, ...]:
         """Sums over rows, of every form that the model asks for; or, where it needs rows, how many there are of each
         kind."""
         parts = self._sums
-        return (counting(self.question),) if parts is None else passes(self.columns, parts, self.question.most.rows)
+        return (self.question.counting,) if parts is None else passes(self.columns, parts, self.question.most.rows)
 
-    def run(self, look: Look, allowance: Allowance, entropy: Entropy) -> Learnt:
+    def run(self, run_pass: RunPass, allowance: Allowance, entropy: Entropy) -> Learnt:
         """What the model learns."""
-        rows = self.rows(look(counting(self.question))) if self._sums is None else self.engine_rows(look)
-        return self.model._learn(rows, Purse(allowance), entropy, self.tick)
+        rows = self.rows(run_pass(self.question.counting)) if self._sums is None else self.engine_rows(run_pass)
+        return self.model._learn(rows, BudgetPart(allowance), entropy, self.tick)
+
+    def encode(self, learnt: Learnt) -> Answer:
+        """What was learnt, as arrays."""
+        return Answer.of(NamedArrays({name: np.asarray(array, dtype=np.float64) for name, array in learnt.items()}))
+
+    def decode(self, answer: Answer) -> Learnt:
+        """What was learnt."""
+        if not isinstance(answer.content, NamedArrays):
+            raise DamagedAnswer("with the arrays that were learnt")
+        return answer.content.parts
 
     @cached_property
     def columns(self) -> Columns:
@@ -146,33 +158,33 @@ class Training:
         few = len(self.encoder.names) <= MOST_FEATURES
         return self.model._sums(self.columns) if few else None
 
-    def engine_rows(self, look: Look) -> EngineRows:
+    def engine_rows(self, run_pass: RunPass) -> EngineRows:
         """The rows where they are; those without a target are left out.
 
         Proof of their sensitivities: as for `rows`, which has the same ones.
         """
-        neighbours = next(table.protection.neighbours for table in self.question.relation.tables if table.protection)
+        neighbours = self.question.relation.neighbours
         width, squared = self.columns.width, self.encoder.norm_squared
-        return EngineRows(self.columns, look, neighbours, width, squared, self.question.most.rows)
+        return EngineRows(self.columns, run_pass, neighbours, width, squared, self.question.most.rows)
 
-    def rows(self, cells: Exact[Cells]) -> Rows:
+    def rows(self, cells: Exact[Cells]) -> SealedRows:
         """The sealed rows; those without a target are left out.
 
         Proof of their sensitivities: the pass keeps at most `most.rows` rows of a unit, and every row has the features
         that its own values stand for.
         """
-        neighbours = next(table.protection.neighbours for table in self.question.relation.tables if table.protection)
+        neighbours = self.question.relation.neighbours
         constant = self.model._intercept
         entries = cells.map(_Reading(self.encoder, self.target, self.meaning, constant).entries,
                             sensitivity=Sensitivity(neighbours=neighbours))  # fmt: skip
         squared = self.encoder.norm_squared + constant * ONE**2
-        return Rows(entries, len(self.encoder.names) + constant, squared, self.question.most.rows)
+        return SealedRows(entries, len(self.encoder.names) + constant, squared, self.question.most.rows)
 
 
 class _Reading:
     """Puts the rows of one sealed count of cells together, once. It lives inside an `Exact`."""
 
-    def __init__(self, encoder: Encoder, target: Axis | None, meaning: Integers | None, constant: int) -> None:
+    def __init__(self, encoder: Encoder, target: BinnedColumn | None, meaning: Integers | None, constant: int) -> None:
         self._encoder, self._target, self._meaning, self._constant = encoder, target, meaning, constant
         self._made: Entries | None = None
 
@@ -183,7 +195,7 @@ class _Reading:
 
     def _read(self, cells: Cells) -> Entries:
         axes = [*self._encoder.axes, *([self._target] if self._target else [])]
-        places = [axis.places(codes) for axis, codes in zip(axes, cells.keys, strict=True)]
+        places = [axis.indices(codes) for axis, codes in zip(axes, cells.keys, strict=True)]
         counts = np.asarray(cells.totals[0], dtype=np.int64)
         kept = np.all([place >= 0 for place in places], axis=0)
         target = np.zeros(len(counts), dtype=np.int64)
@@ -197,34 +209,7 @@ class _Reading:
         return Entries(np.hstack([features, ones]), np.repeat(target[kept], repeats), shares)
 
 
-def as_answer(learnt: Learnt) -> Answer:
-    """What was learnt as a table that a ledger stores."""
-    parts = {name: np.asarray(array) for name, array in learnt.items()}
-    names = [name for name, array in parts.items() for _ in range(array.size)]
-    shapes = [" ".join(map(str, array.shape)) for array in parts.values() for _ in range(array.size)]
-    places = [place for array in parts.values() for place in range(array.size)]
-    numbers = [float(number) for array in parts.values() for number in array.ravel()]
-    return Answer(
-        (
-            Column("array", tuple(names), kind=TEXT, is_key=True),
-            Column("shape", tuple(shapes), kind=TEXT),
-            Column("place", tuple(places), kind=COUNT, is_key=True),
-            Column("number", tuple(numbers), kind=REAL),
-        )
-    )
-
-
-def from_answer(answer: Answer) -> dict[str, NDArray[np.float64]]:
-    """What was learnt, from an answer that lists it."""
-    found: dict[str, list[float]] = {}
-    shapes: dict[str, tuple[int, ...]] = {}
-    for name, shape, number in zip(answer["array"], answer["shape"], answer["number"], strict=True):
-        found.setdefault(name, []).append(float(number))
-        shapes[name] = tuple(map(int, shape.split()))
-    return {name: np.array(numbers).reshape(shapes[name]) for name, numbers in found.items()}
-
-
-def middle(axis: Axis, place: int) -> Fraction | None:
+def middle(axis: BinnedColumn, place: int) -> Fraction | None:
     """The value that stands for a bin of numbers or dates, in codes; None for NULL."""
     run = axis.runs[place]
     if run[0] is None:
@@ -232,17 +217,17 @@ def middle(axis: Axis, place: int) -> Fraction | None:
     return Fraction(int(run[0]) + int(run[-1]), 2)  # type: ignore[arg-type]
 
 
-def _scaled(axis: Axis) -> NDArray[np.int16]:
+def _scaled(axis: BinnedColumn) -> NDArray[np.int16]:
     """A number or date: -1 and 1 are the ends of its declared range; 0 for NULL."""
-    steps = Line.of(axis).at(offsets(axis))
+    steps = ClampedLine.of(axis).at(offsets(axis))
     return np.append(steps, [0] * axis.cut.nullable).astype(np.int16)[:, None]
 
 
-def _indicators(axis: Axis) -> NDArray[np.int16]:
+def _indicators(axis: BinnedColumn) -> NDArray[np.int16]:
     return (np.eye(axis.size) * ONE).astype(np.int16)
 
 
-def _names(axis: Axis) -> list[str]:
+def _names(axis: BinnedColumn) -> list[str]:
     if isinstance(axis.domain, Ranged):
         return [axis.name]
     return [f"{axis.name}={axis.label(place)}" for place in range(axis.size)]
@@ -276,7 +261,7 @@ def _columns(table: Any, names: Sequence[str]) -> Mapping[str, list[Any]]:
     return {name: list(columns[name]) for name in names}
 
 
-def _places(axis: Axis, values: Sequence[Any]) -> Integers:
+def _places(axis: BinnedColumn, values: Sequence[Any]) -> Integers:
     """The place of each value in the bins of a column; what is not listed counts as NULL."""
     codes = [axis.domain.code(value) for value in values]
     if isinstance(axis.domain, Ranged):

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from dalenius.accounting.amounts import Amount
+from dalenius.accounting.amounts import Charge
 from dalenius.accounting.budget import Budget
 from dalenius.accounting.composition import compose
 from dalenius.accounting.conversion import to_approximate
@@ -52,7 +52,7 @@ def _together(spent: Sequence[Guarantee]) -> str:
     return str(Budget(min(composed, sum(apart, Fraction(0))), whole))
 
 
-def _summed(amounts: Sequence[Amount]) -> Amount:
+def _summed(amounts: Sequence[Charge]) -> Charge:
     whole, *others = amounts
     for each in others:
         whole += each

@@ -16,8 +16,7 @@ from typing import Self, TypeVar
 from flint import arb
 
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.distributions import Distribution
-from dalenius.privacy.divergences import epsilon_distance, largest_odds, likelihood_ratio, loss_exceeds
+from dalenius.privacy.divergences import Distribution, epsilon_distance, largest_odds, likelihood_ratio, loss_exceeds
 from dalenius.privacy.losses import Loss, randomized_response_renyi
 from dalenius.privacy.numbers import Number, exact, not_negative, positive, probability, whole
 from dalenius.privacy.odds import Extended, log_above

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.numbers import Number, exact, not_negative, probability, shown, whole
+from dalenius.privacy.numbers import Number, exact, format_number, not_negative, probability, whole
 from dalenius.privacy.reals import PRECISION, ball, precise, upper
 
 
@@ -54,7 +54,7 @@ class PureDP(Loss):
         return randomized_response_renyi(self.epsilon, valid_order(alpha))
 
     def __str__(self) -> str:
-        return f"epsilon = {shown(self.epsilon)}"
+        return f"epsilon = {format_number(self.epsilon)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class ApproximateDP(Loss):
         return randomized_response_renyi(self.epsilon, valid_order(alpha))
 
     def __str__(self) -> str:
-        return f"epsilon = {shown(self.epsilon)}, delta = {shown(self.event)}"
+        return f"epsilon = {format_number(self.epsilon)}, delta = {format_number(self.event)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class ZCDP(Loss):
         return valid_order(alpha) * self.rho
 
     def __str__(self) -> str:
-        return f"rho = {shown(self.rho)}"
+        return f"rho = {format_number(self.rho)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +185,8 @@ class RenyiCurve(Loss):
         if len(self.points) > 1:
             return f"a Rényi curve at {len(self.points)} orders"
         ((alpha, divergence),) = self.points
-        event = f", delta = {shown(self.event)}" if self.event else ""
-        return f"a Rényi divergence of {shown(divergence)} of order {shown(alpha)}{event}"
+        event = f", delta = {format_number(self.event)}" if self.event else ""
+        return f"a Rényi divergence of {format_number(divergence)} of order {format_number(alpha)}{event}"
 
 
 def randomized_response_renyi(epsilon: Fraction, alpha: Fraction) -> Fraction:

@@ -127,7 +127,7 @@ def of_kind(kind: type[T], **parameter: object) -> T:
     return value
 
 
-def shown(value: Fraction) -> str:
+def format_number(value: Fraction) -> str:
     """A figure for people, in six digits, rounded up where it has more: a loss never looks smaller than it is."""
     if value.denominator == 1:
         return str(value.numerator)

@@ -14,6 +14,18 @@ from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.privacy.numbers import Number, exact, inside_unit, not_negative, positive, whole
 from dalenius.privacy.reals import ball, lower, precise, upper
 
+__all__ = [
+    "azuma_drift",
+    "azuma_effects",
+    "azuma_martingale",
+    "chernoff_above",
+    "chernoff_additive",
+    "chernoff_below",
+    "laplace_sum_bound",
+    "laplace_sum_tail",
+    "stirling",
+]
+
 
 def laplace_sum_tail(*, scales: Sequence[Number], threshold: Number) -> Fraction:
     """A bound on P[Y > threshold] for a sum Y of independent Laplace variables with these scales.

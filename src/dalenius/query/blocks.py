@@ -24,10 +24,10 @@ from dalenius.query.plan.relations import (
     Bound,
     Clamp,
     Distinct,
-    Few,
     Filter,
     Group,
     Join,
+    LimitPerUnit,
     Project,
     Relation,
     Scan,
@@ -35,6 +35,7 @@ from dalenius.query.plan.relations import (
     UnitFilter,
 )
 from dalenius.query.questions import Question
+from dalenius.query.rows import RowSource
 from dalenius.query.types import Code
 
 Blocks: TypeAlias = frozenset[Code] | None
@@ -42,7 +43,7 @@ Blocks: TypeAlias = frozenset[Code] | None
 
 
 @dataclass(frozen=True)
-class Partition:
+class PartitionedUnits:
     """The units of a population, by the values of a column of one of its tables. Units with none of the values are in
     no block."""
 
@@ -53,7 +54,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Held:
+class BlockFacts:
     """What is known of the rows of a relation that belong to units of the partitioned population.
 
     `blocks`: the unit of every such row is in one of them. `columns`: in every such row they are NULL, or hold a value
@@ -64,7 +65,7 @@ class Held:
     columns: frozenset[str] = frozenset()
 
 
-def block_of(question: Question, partition: Partition) -> Code:
+def block_of(question: Question | RowSource, partition: PartitionedUnits) -> Code:
     """The code of the only block that a question is about; None where it is about others too, or that is not sure.
 
     Guarantee: the exact results of the question do not change when units outside that block come, go or change.
@@ -74,57 +75,57 @@ def block_of(question: Question, partition: Partition) -> Code:
 
 
 @singledispatch
-def held(relation: Relation, partition: Partition) -> Held:
+def held(relation: Relation, partition: PartitionedUnits) -> BlockFacts:
     """What is known of a relation; nothing, unless there is a case for it."""
-    return Held()
+    return BlockFacts()
 
 
 @held.register
-def _(node: Scan, partition: Partition) -> Held:
+def _(node: Scan, partition: PartitionedUnits) -> BlockFacts:
     """A table of another population, or of none, holds no row of this one's units. The partition's table holds its
     column as it is."""
     protection = node.table.protection
     if protection is None or protection.population != partition.population:
-        return Held(frozenset())
+        return BlockFacts(frozenset())
     own = node.table.name == partition.table
-    return Held(None, frozenset({f"{node.label}.{partition.column}"} if own else ()))
+    return BlockFacts(None, frozenset({f"{node.label}.{partition.column}"} if own else ()))
 
 
 @held.register
-def _(node: Filter, partition: Partition) -> Held:
+def _(node: Filter, partition: PartitionedUnits) -> BlockFacts:
     """Rows that stay were there before, and the condition is true for them."""
     below = held(node.child, partition)
     return replace(below, blocks=both(below.blocks, implied(node.condition, below.columns, partition)))
 
 
 @held.register
-def _(node: Project, partition: Partition) -> Held:
+def _(node: Project, partition: PartitionedUnits) -> BlockFacts:
     """Each row has the unit of the row that it was computed from; a column that is only passed on keeps its values."""
     below = held(node.child, partition)
     return replace(below, columns=_passed(node.columns, below))
 
 
 @held.register
-def _(node: Group, partition: Partition) -> Held:
+def _(node: Group, partition: PartitionedUnits) -> BlockFacts:
     """Each row has the unit of the rows that it summarises, and their common value in a key."""
     below = held(node.child, partition)
     return replace(below, columns=_passed(node.keys, below))
 
 
 @held.register
-def _(node: Join, partition: Partition) -> Held:
+def _(node: Join, partition: PartitionedUnits) -> BlockFacts:
     """A pair has the unit of its private side. Two private sides share it, so in an inner join the unit has rows on
     both sides; a left join keeps rows whose unit may have none on the right, so the left side alone counts. A column
     of the right side is NULL there, or comes from a row of the same unit."""
     left, right = held(node.left, partition), held(node.right, partition)
     columns = left.columns | right.columns
     if not node.of_units:
-        return Held((left if node.left.private else right).blocks, columns)
-    return Held(left.blocks if node.kind == "left" else both(left.blocks, right.blocks), columns)
+        return BlockFacts((left if node.left.private else right).blocks, columns)
+    return BlockFacts(left.blocks if node.kind == "left" else both(left.blocks, right.blocks), columns)
 
 
 @held.register
-def _(node: UnitFilter, partition: Partition) -> Held:
+def _(node: UnitFilter, partition: PartitionedUnits) -> BlockFacts:
     """Rows that stay were there before, and their unit has a row in `within`; negated it has none there, which says
     nothing about where it has some."""
     below = held(node.child, partition)
@@ -134,31 +135,31 @@ def _(node: UnitFilter, partition: Partition) -> Held:
 
 
 @held.register
-def _(node: Union, partition: Partition) -> Held:
+def _(node: Union, partition: PartitionedUnits) -> BlockFacts:
     """A row comes from one of the parts; those without rows of the population's units do not matter."""
     parts = [held(part, partition) for part in node.parts if partition.population in part.populations]
     if not parts:
-        return Held(frozenset())
+        return BlockFacts(frozenset())
     blocks = reduce(either, (part.blocks for part in parts))
-    return Held(blocks, frozenset.intersection(*(part.columns for part in parts)))
+    return BlockFacts(blocks, frozenset.intersection(*(part.columns for part in parts)))
 
 
 @held.register(Distinct)
-@held.register(Few)
+@held.register(LimitPerUnit)
 @held.register(Bound)
-def _(node: Distinct | Few | Bound, partition: Partition) -> Held:
+def _(node: Distinct | LimitPerUnit | Bound, partition: PartitionedUnits) -> BlockFacts:
     """The rows that stay were there before."""
     return held(node.child, partition)
 
 
 @held.register
-def _(node: Clamp, partition: Partition) -> Held:
+def _(node: Clamp, partition: PartitionedUnits) -> BlockFacts:
     """Rows keep their units; a column that is clamped may take a value that its unit never had."""
     below = held(node.child, partition)
     return replace(below, columns=below.columns - {name for name, _, _ in node.bounds})
 
 
-def _passed(columns: tuple[tuple[str, Expression], ...], below: Held) -> frozenset[str]:
+def _passed(columns: tuple[tuple[str, Expression], ...], below: BlockFacts) -> frozenset[str]:
     """The columns that are passed on as they are."""
     return frozenset(name for name, term in columns if isinstance(term, Column) and term.name in below.columns)
 
@@ -166,7 +167,7 @@ def _passed(columns: tuple[tuple[str, Expression], ...], below: Held) -> frozens
 # ---- conditions
 
 
-def implied(condition: Expression, columns: frozenset[str], partition: Partition) -> Blocks:
+def implied(condition: Expression, columns: frozenset[str], partition: PartitionedUnits) -> Blocks:
     """The blocks that a row's unit can be in where the condition is true (not false, not NULL).
 
     Where one of the columns equals a listed value, the unit has that value, and so is in that block. All parts of an
@@ -188,7 +189,9 @@ def implied(condition: Expression, columns: frozenset[str], partition: Partition
     return _equal(terms[0], terms[1:], columns, partition) if condition.function == "in" else None
 
 
-def _equal(term: Expression, values: tuple[Expression, ...], columns: frozenset[str], partition: Partition) -> Blocks:
+def _equal(
+    term: Expression, values: tuple[Expression, ...], columns: frozenset[str], partition: PartitionedUnits
+) -> Blocks:
     """Where a term equals one of the values. A column in another step is compared as so many times its code; NULL
     equals nothing."""
     name, factor = scaled_column(term)
@@ -203,7 +206,7 @@ def _divided(code: Code, factor: int) -> Code:
     return code // factor if isinstance(code, int) and code % factor == 0 else None
 
 
-def _of(codes: Sequence[Code], partition: Partition) -> Blocks:
+def _of(codes: Sequence[Code], partition: PartitionedUnits) -> Blocks:
     """The blocks of these values; a unit with a value that is not listed may be in any."""
     found = frozenset(codes)
     return found if found and found <= partition.values else None

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from dalenius.query.plan.figures import combinations
 from dalenius.query.plan.relations import Relation
-from dalenius.query.tables import Most
+from dalenius.query.tables import ContributionBounds
 from dalenius.query.types import Domain
 
 
@@ -112,7 +112,7 @@ class Question:
     relation: Relation
     keys: tuple[str, ...]
     statistics: tuple[Statistic, ...]
-    most: Most
+    most: ContributionBounds
     output: Output
     top: Top | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.neighbours import Neighbours
@@ -14,7 +14,7 @@ from dalenius.query.types import Domain
 
 
 @dataclass(frozen=True)
-class Most:
+class ContributionBounds:
     """How much of one unit enters one answer: at most `rows` rows in each group, and at most `groups` groups.
 
     What exceeds it is scaled down (rows) or left out by a fixed public rule (groups), never refused.
@@ -23,14 +23,19 @@ class Most:
     rows: int
     groups: int
 
-    def __init__(self, *, rows: int | None = None, groups: int | None = None) -> None:
-        if rows is None or groups is None:
-            raise InvalidParameter("most", {"rows": rows, "groups": groups}, allowed="stated in rows and in groups, "
-                                   "such as Most(rows=20, groups=5)")  # fmt: skip
-        object.__setattr__(self, "rows", whole(1, rows=rows))
-        object.__setattr__(self, "groups", whole(1, groups=groups))
-        if max(self.rows, self.groups) > 2**40:
-            raise InvalidParameter("most", (rows, groups), allowed="at most 2^40 each")
+    def __post_init__(self) -> None:
+        for name, bound in {"max_rows": self.rows, "max_groups": self.groups}.items():
+            if whole(1, **{name: bound}) > 2**40:
+                raise InvalidParameter(name, bound, allowed="at most 2^40")
+
+    @classmethod
+    def stated(cls, max_rows: int | None, max_groups: int | None) -> Self | None:
+        """What a table or a question says; None where it says nothing. Rows alone can be in as many groups."""
+        if max_rows is None and max_groups is not None:
+            raise InvalidParameter(
+                "max_rows", None, allowed="stated with max_groups, such as max_rows=20, max_groups=5"
+            )
+        return None if max_rows is None else cls(max_rows, max_rows if max_groups is None else max_groups)
 
     def __str__(self) -> str:
         return f"{self.rows} rows in each of {self.groups} groups"
@@ -48,7 +53,7 @@ class UnitColumn:
 
 
 @dataclass(frozen=True)
-class Via:
+class ForeignKey:
     """Each row belongs to the one unit that owns its key: a unit with a row in `table` whose `key` equals this row's
     `column`. Rows whose key nobody owns are dropped.
 
@@ -63,7 +68,7 @@ class Via:
     def __str__(self) -> str:
         return f"{self.column} → {self.table}.{self.key}"
 
-    def told(self, known: Container[str] = ()) -> str:
+    def describe(self, known: Container[str] = ()) -> str:
         """The path for somebody who may not know its table: its name is said only if it is among the `known` ones."""
         return str(self) if self.table in known else f"{self.column} → a table of the same population"
 
@@ -96,7 +101,7 @@ class EachRow:
 
 
 @dataclass(frozen=True)
-class Place:
+class TableLocation:
     """Where the rows of a table stay, if they are not imported: the address of an engine, the table there, and pairs
     (declared name, name there) of columns that have another name there. It holds no secret."""
 
@@ -108,7 +113,7 @@ class Place:
         return f"{self.table} at {self.address}"
 
 
-Unit: TypeAlias = UnitColumn | Via | EachRow
+Unit: TypeAlias = UnitColumn | ForeignKey | EachRow
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ class Protection:
     population: str
     unit: Unit
     neighbours: Neighbours
-    most: Most | None
+    most: ContributionBounds | None
     """None only where each row is a unit: such a unit has one row."""
     claims: tuple[Claims, ...] = ()
     """The keys with bounded claims that the unit's path leads through, from this table on; see `path_claims`."""
@@ -131,9 +136,9 @@ class Protection:
     def __post_init__(self) -> None:
         if self.most is None and not isinstance(self.unit, EachRow):
             raise InvalidParameter(
-                "most",
+                "max_rows",
                 None,
-                allowed="stated, such as Most(rows=20, groups=5)",
+                allowed="stated, such as max_rows=20, max_groups=5",
                 hint="Say how many rows and groups of one unit enter one answer; more are scaled down, not refused.",
             )
 
@@ -152,13 +157,13 @@ class Table:
     size: int | None = None
     version: int = 1
     keys: tuple[str, ...] = ()
-    """Columns of the source, declared or not, that other tables find their units by (`Via`); they are never shown."""
+    """Columns of the source, declared or not, that other tables find their units by (`ForeignKey`); never shown."""
     claims: tuple[tuple[str, int], ...] = ()
     """Those of the keys that several units may state, and how many of them count of each unit; all others are unique:
     no two units state the same one."""
     rows: int | None = None
     repeats: tuple[tuple[str, int], ...] = ()
-    place: Place | None = None
+    place: TableLocation | None = None
     """Where its rows stay; None if they are imported."""
 
     def __post_init__(self) -> None:
@@ -169,7 +174,7 @@ class Table:
     def sources(self) -> tuple[str, ...]:
         """The columns that an import reads: declared ones, keys, and the one that names the unit."""
         unit = self.protection.unit if self.protection else None
-        owner = [unit.column] if isinstance(unit, UnitColumn | Via) else []
+        owner = [unit.column] if isinstance(unit, UnitColumn | ForeignKey) else []
         return tuple(dict.fromkeys([*(name for name, _ in self.columns), *self.keys, *owner]))
 
     def claims_of(self, key: str) -> int | None:
@@ -183,7 +188,7 @@ class Table:
 
 def path_claims(unit: Unit | None, find: Callable[[str], Table]) -> tuple[Claims, ...]:
     """The keys with bounded claims that the path of a unit leads through, the nearest first."""
-    if not isinstance(unit, Via):
+    if not isinstance(unit, ForeignKey):
         return ()
     parent = find(unit.table)
     most = parent.claims_of(unit.key)

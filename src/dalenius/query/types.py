@@ -52,7 +52,7 @@ class Domain:
         """The code of a value that somebody wrote, clamped into the domain."""
         raise InvalidParameter("value", type(value), allowed=f"of a kind that can be written; {self} cannot")
 
-    def shown(self, code: Code) -> Any:
+    def decode(self, code: Code) -> Any:
         """The value of a code, for people."""
         return code
 
@@ -78,7 +78,7 @@ class Ranged(Domain):
     def _readable(self, code: int) -> str | int:
         """A bound as people write it; a day that no calendar has stays a number."""
         try:
-            shown = self.shown(code)
+            shown = self.decode(code)
             return shown if isinstance(shown, int) else str(shown)
         except (OverflowError, ValueError):
             return code
@@ -107,7 +107,7 @@ class Number(Ranged):
     def code(self, value: Any) -> Code:
         return None if value is None else self.clamped(floor(exact(value=value) / self.step + Fraction(1, 2)))
 
-    def shown(self, code: Code) -> Any:
+    def decode(self, code: Code) -> Any:
         if code is None:
             return None
         if self.step.denominator == 1:
@@ -116,8 +116,8 @@ class Number(Ranged):
 
     def __str__(self) -> str:
         if self.lower == self.upper:
-            return str(self.shown(self.lower))
-        bounds = f"{self.shown(self.lower)} to {self.shown(self.upper)}"
+            return str(self.decode(self.lower))
+        bounds = f"{self.decode(self.lower)} to {self.decode(self.upper)}"
         return f"numbers from {bounds}" + ("" if self.step == 1 else f" in steps of {decimal(self.step)}")
 
 
@@ -176,13 +176,13 @@ class Days(Dated):
     def code(self, value: Any) -> Code:
         return None if value is None else self.clamped((as_date(value) - EPOCH).days)
 
-    def shown(self, code: Code) -> Any:
+    def decode(self, code: Code) -> Any:
         return None if code is None else EPOCH + dt.timedelta(days=int(code))
 
     def __str__(self) -> str:
         if self.lower == self.upper:
-            return str(self.shown(self.lower))
-        return f"days from {self.shown(self.lower)} to {self.shown(self.upper)}"
+            return str(self.decode(self.lower))
+        return f"days from {self.decode(self.lower)} to {self.decode(self.upper)}"
 
 
 class Date(Days):
@@ -206,13 +206,13 @@ class Moments(Dated):
     def code(self, value: Any) -> Code:
         return None if value is None else self.clamped((as_moment(value) - _EPOCH_MOMENT) // _MICROSECOND)
 
-    def shown(self, code: Code) -> Any:
+    def decode(self, code: Code) -> Any:
         return None if code is None else _EPOCH_MOMENT + int(code) * _MICROSECOND
 
     def __str__(self) -> str:
         if self.lower == self.upper:
-            return str(self.shown(self.lower))
-        return f"moments from {self.shown(self.lower)} to {self.shown(self.upper)}"
+            return str(self.decode(self.lower))
+        return f"moments from {self.decode(self.lower)} to {self.decode(self.upper)}"
 
 
 class Timestamp(Moments):

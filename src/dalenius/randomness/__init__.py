@@ -24,23 +24,24 @@ if TYPE_CHECKING:
     from dalenius.randomness.laplace import geometric as geometric
     from dalenius.randomness.laws import DiscreteGaussianLaw as DiscreteGaussianLaw
     from dalenius.randomness.laws import DiscreteLaplaceLaw as DiscreteLaplaceLaw
+    from dalenius.randomness.laws import LaplaceLaw as LaplaceLaw
     from dalenius.randomness.selection import exponential_weights as exponential_weights
 
-__getattr__, __dir__ = names(
-    __name__,
-    {
-        "DiscreteGaussianLaw": "laws",
-        "DiscreteLaplaceLaw": "laws",
-        "Entropy": "entropy",
-        "bernoulli": "exact",
-        "bernoulli_exp": "exact",
-        "binomial": "binomial_counts",
-        "discrete_cauchy": "heavy_tail",
-        "discrete_gaussian": "gaussian",
-        "discrete_laplace": "laplace",
-        "exponential_weights": "selection",
-        "geometric": "laplace",
-        "system_entropy": "entropy",
-        "uniform_below": "exact",
-    },
-)
+_HOMES = {
+    "DiscreteGaussianLaw": "laws",
+    "DiscreteLaplaceLaw": "laws",
+    "Entropy": "entropy",
+    "LaplaceLaw": "laws",
+    "bernoulli": "exact",
+    "bernoulli_exp": "exact",
+    "binomial": "binomial_counts",
+    "discrete_cauchy": "heavy_tail",
+    "discrete_gaussian": "gaussian",
+    "discrete_laplace": "laplace",
+    "exponential_weights": "selection",
+    "geometric": "laplace",
+    "system_entropy": "entropy",
+    "uniform_below": "exact",
+}
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = names(__name__, _HOMES)

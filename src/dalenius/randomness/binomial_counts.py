@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 
 from dalenius.privacy.numbers import Number, probability, whole
 from dalenius.privacy.reals import ball, lower, precise
-from dalenius.randomness.arrays import Size, collected
 from dalenius.randomness.entropy import Entropy, chosen
 from dalenius.randomness.exact import is_below
+from dalenius.randomness.integers import Size, collected
 from dalenius.randomness.laplace import laplace_noise
-from dalenius.randomness.tables import Cells, draws
+from dalenius.randomness.tables import LawCells, draws
 
 _FAIR_BITS = 4096  # fair coins up to this many are simply counted
 _WIDEST = 1 << 18  # a variance up to this makes a table of at most about nine thousand cells
 
 
 @dataclass(frozen=True)
-class BinomialCells(Cells):
+class BinomialCells(LawCells):
     """Each integer is a cell, in the order m, m + 1, m - 1, m + 2, ... around the mode m."""
 
     n: int

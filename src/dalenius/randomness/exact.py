@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from dalenius.privacy.numbers import Number, not_negative, probability, whole
 from dalenius.privacy.reals import ball, precise
-from dalenius.randomness.arrays import Size, collected, filled
 from dalenius.randomness.entropy import Entropy, chosen
+from dalenius.randomness.integers import Size, collected, filled
 
 Real: TypeAlias = Callable[[], arb]
 """A real number, as a function that encloses it at the working precision."""

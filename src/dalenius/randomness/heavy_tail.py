@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.privacy.numbers import Number, positive
-from dalenius.randomness.arrays import Size, collected
 from dalenius.randomness.entropy import Entropy, chosen
 from dalenius.randomness.exact import coin
+from dalenius.randomness.integers import Size, collected
 
 
 def cauchy_noise(numerator: int, denominator: int, entropy: Entropy) -> int:

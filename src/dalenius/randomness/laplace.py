@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from dalenius.privacy.numbers import Number, positive
 from dalenius.privacy.reals import ball
-from dalenius.randomness.arrays import Size, collected
 from dalenius.randomness.entropy import Entropy, chosen
 from dalenius.randomness.exact import coin_exp, exp_minus
-from dalenius.randomness.tables import Cells, draws, refined_cell
+from dalenius.randomness.integers import Size, collected
+from dalenius.randomness.tables import LawCells, draws, refined_cell
 
 _WIDEST = 1 << 56  # a scale beyond this is drawn as Python integers: 64 bits could overflow
 
 
 @dataclass(frozen=True)
-class GeometricCells(Cells):
+class GeometricCells(LawCells):
     """P[k] proportional to exp(-k / scale) for k >= 0."""
 
     scale: Fraction

@@ -14,10 +14,9 @@ from operator import index
 
 from flint import arb
 
-from dalenius.privacy.decisions import certainly_positive, least
 from dalenius.privacy.numbers import Number, exact, inside_unit, not_negative, positive, whole
-from dalenius.privacy.reals import ball, lower, precise
-from dalenius.randomness import gaussian_sums
+from dalenius.privacy.reals import ball, certainly_positive, least, lower, precise
+from dalenius.randomness import gaussian as gaussian_sums
 
 
 class NoiseLaw(ABC):

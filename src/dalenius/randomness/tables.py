@@ -20,9 +20,9 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dalenius.privacy.reals import precise
-from dalenius.randomness.arrays import PIECE, Size, collected, count, shape
 from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.exact import exp_minus, is_below, whole_point
+from dalenius.randomness.integers import PIECE, Size, collected, count, shape
 
 Integers: TypeAlias = NDArray[np.int64]
 Words: TypeAlias = NDArray[np.uint64]
@@ -50,7 +50,7 @@ class Boundaries(NamedTuple):
         return passed if passed == bisect_right(self.least, prefix) and passed < len(self.least) else None
 
 
-class Cells(ABC):
+class LawCells(ABC):
     """A law on the integers, cut into cells 0, 1, 2, ... of 2^shift integers each.
 
     The integers of a cell are `value(cell) ^ r` for 0 <= r < 2^shift. A pair (cell, r) is kept with probability
@@ -95,14 +95,14 @@ class Cells(ABC):
         return Boundaries(list(accumulate(least, max)), list(accumulate(reversed(last), min))[::-1])
 
 
-def refined_cell(prefix: int, bits: int, cells: Cells, entropy: Entropy) -> int:
+def refined_cell(prefix: int, bits: int, cells: LawCells, entropy: Entropy) -> int:
     """The cell of the uniform number whose first `bits` bits are `prefix`."""
     while (cell := cells.boundaries(bits).cell(prefix)) is None:
         prefix, bits = prefix << 64 | entropy.word(), bits + 64
     return cell
 
 
-class Table:
+class LawTable:
     """A law made ready for many draws; tests choose fewer `bits` of the boundaries and fewer (2^) `slices`.
 
     The guide has an entry for each value of a word's leading 16 bits: the first integer of the cell, if all words that
@@ -111,7 +111,7 @@ class Table:
     cell, is still uniform, and chooses the place.
     """
 
-    def __init__(self, cells: Cells, *, bits: int = 64, slices: int = 16) -> None:
+    def __init__(self, cells: LawCells, *, bits: int = 64, slices: int = 16) -> None:
         self._cells, self._bits, self._slices = cells, bits, slices
         least, last = cells.boundaries(bits)
         # A law with finitely many cells ends at 2^bits, which no word reaches and 64 bits cannot hold.
@@ -212,17 +212,19 @@ def _rejection(y: Fraction, stretch: int) -> arb:
     return (1 - exp_minus(y.numerator, y.denominator)) * stretch
 
 
-_tables: dict[Cells, Table] = {}  # no lock: each step below is safe on its own, and a table made twice does no harm
+_tables: dict[
+    LawCells, LawTable
+] = {}  # no lock: each step below is safe on its own, and a table made twice does no harm
 
 
-def _made(cells: Cells) -> Table:
-    table = _tables[cells] = Table(cells)
+def _made(cells: LawCells) -> LawTable:
+    table = _tables[cells] = LawTable(cells)
     for oldest in list(_tables)[:-_KEPT_TABLES]:
         _tables.pop(oldest, None)
     return table
 
 
-def draws(cells: Cells, one: Callable[[], int], size: Size, entropy: Entropy) -> Integers:
+def draws(cells: LawCells, one: Callable[[], int], size: Size, entropy: Entropy) -> Integers:
     """`size` draws from the law of `cells`; `one` takes a single draw without a table."""
     number = count(size)
     table = _tables.get(cells) if number >= _FEW else None

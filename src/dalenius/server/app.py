@@ -15,22 +15,18 @@ from starlette.routing import Mount
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp
 
-from dalenius.curator.tokens import Holder
+from dalenius.ledger.tokens import Holder
 from dalenius.server.addresses import host_of, is_loopback
 from dalenius.server.faults import DENIED, NO_TOKEN, NOT_ALLOWED, NOT_FOUND, Faulted, fault_of
-from dalenius.server.framing import Framed
-from dalenius.server.grid import Grid
-from dalenius.server.jobs import Jobs
 from dalenius.server.limits import Limits, Quotas
-from dalenius.server.logs import Log, Seen
-from dalenius.server.metrics import Gauges, Metrics
-from dalenius.server.openapi import document
+from dalenius.server.logs import Gauges, Log, Metrics, Seen
 from dalenius.server.reading import given_of, token_of
-from dalenius.server.replies import arrow_headers, fault_reply, json_reply, reply
-from dalenius.server.routes import ARROW, ROUTES, Route, permitted
-from dalenius.server.sharing import Published, Retries
+from dalenius.server.replies import Framed, arrow_headers, fault_reply, json_reply, reply
+from dalenius.server.routes import ARROW, ROUTES, Route, document, permitted
+from dalenius.server.schedule import ReplySchedule
 from dalenius.server.timing import OnGrid
-from dalenius.server.workers import Done, Task, Workers
+from dalenius.server.workers.jobs import Jobs, Published, Retries
+from dalenius.server.workers.workers import Done, Task, Workers
 
 ADMIN = "/admin/v1"
 _PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
@@ -54,7 +50,7 @@ class Front:
     tokens: Holders
     workers: Workers
     long_workers: Workers
-    grid: Grid = field(default_factory=Grid)
+    grid: ReplySchedule = field(default_factory=ReplySchedule)
     limits: Limits = field(default_factory=Limits)
     log: Log = field(default_factory=Log)
     admin: bool | None = False
@@ -149,7 +145,7 @@ async def _public(front: Front, route: Route, contract: dict[str, object]) -> Re
 
 async def _by_worker(front: Front, route: Route, given: dict[str, object], holder: Holder, seen: Seen) -> Response:
     task = _task(front, route, given, holder)
-    done = await front.retries.do(task, asker=holder.who)
+    done = await front.retries.do(task, principal=holder.who)
     seen.late = done.facts.get("late", 0)
     return _sent(route, done, arrow="charge" in done.facts and bool(given.get("arrow")))
 
@@ -187,14 +183,14 @@ def _reader(front: Front, holder: Holder) -> Callable[[str], Awaitable[bytes]]:
 
     async def read(receipt: str) -> bytes:
         task = Task("stored", holder.who, holder.role, {"id": receipt}, front.limits.quick_seconds)
-        return (await front.workers.do(task, asker=holder.who)).body
+        return (await front.workers.do(task, principal=holder.who)).body
 
     return read
 
 
 async def _metrics(front: Front, route: Route, given: dict[str, object], holder: Holder) -> Response:
     task = Task("spending", holder.who, holder.role, {}, front.limits.quick_seconds)
-    spending = (await front.workers.do(task, asker=holder.who)).facts
+    spending = (await front.workers.do(task, principal=holder.who)).facts
     gauges = Gauges(
         front.workers.alive + front.long_workers.alive,
         front.workers.killed + front.long_workers.killed,

@@ -10,7 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from dalenius.server.limits import Limits
 
 
-class Crowd:
+class Connections:
     """The connections of a server: those that stay, and in order those that owe a request; each also by address.
 
     Whatever happens to one connection takes as long among ten thousand as among ten.
@@ -18,11 +18,11 @@ class Crowd:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._all, self._of = _Part(limits.connections), dict[str, _Part]()
+        self._all, self._of = _OpenCount(limits.connections), dict[str, _OpenCount]()
 
     def come(self, connection: Connection) -> None:
         """Take in a connection. Where there are too many, the one that has owed a request longest leaves."""
-        own = self._of.setdefault(connection.host, _Part(self.limits.connections_of_one))
+        own = self._of.setdefault(connection.host, _OpenCount(self.limits.connections_of_one))
         for part in (own, self._all):
             part.staying.add(connection)
         self.owe(connection)
@@ -49,12 +49,12 @@ class Crowd:
         if connection.host in self._of and not self._of[connection.host].staying:
             del self._of[connection.host]
 
-    def _parts(self, connection: Connection) -> list[_Part]:
+    def _parts(self, connection: Connection) -> list[_OpenCount]:
         own = self._of.get(connection.host)
         return [self._all] if own is None else [self._all, own]
 
 
-class _Part:
+class _OpenCount:
     """Connections of all addresses or of one; the keys of `owing` are in the order in which they began to."""
 
     def __init__(self, most: int) -> None:
@@ -76,7 +76,7 @@ class Connection(H11Protocol):
     does. None of this depends on a token or a row.
     """
 
-    def __init__(self, *arguments: Any, crowd: Crowd, **options: Any) -> None:
+    def __init__(self, *arguments: Any, crowd: Connections, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._crowd, self._limits = crowd, crowd.limits
         self._reading: asyncio.TimerHandle | None = None

@@ -99,8 +99,8 @@ NOT_FOUND = _fault("not_found", errors.InvalidParameter, "there is nothing of th
 NO_JOB = Fault(
     "not_found",
     errors.InvalidParameter.__name__,
-    "there is no such job of yours here. A server that was started anew has forgotten its jobs; what they were charged "
-    "stays charged, and answers that they gave can be had again: see replays.",
+    "there is no such job of yours here. A server that was restarted has forgotten its jobs; what they were charged "
+    "stays charged, and the answers that they gave are stored: see replays.",
 )
 NOT_ALLOWED = _fault("not_allowed", errors.InvalidParameter, "this address takes another method")
 TOO_SLOW = _fault("too_slow", errors.InvalidParameter, "the body did not arrive in time")

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
-from dalenius.curator.names import PERSON
+from dalenius.ledger.names import PERSON
 from dalenius.server.faults import NOT_FOUND, TOO_LARGE, TOO_SLOW, Faulted, malformed
 from dalenius.server.limits import Limits
 from dalenius.server.routes import ARROW, Route

@@ -1,4 +1,7 @@
-"""Replies: bodies in classes of lengths, under the same headers whatever happened."""
+"""Replies: bodies in classes of lengths, under the same headers whatever happened.
+
+Where a request ends: one that says so in two ways is refused.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ from typing import Any
 from urllib.parse import quote
 
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dalenius.server.faults import Fault
-from dalenius.server.grid import padded
+from dalenius.server.faults import Fault, malformed
 from dalenius.server.routes import ARROW, JSON
+from dalenius.server.schedule import padded
 
 SECURITY: Mapping[str, str] = {
     "cache-control": "no-store",
@@ -52,3 +56,27 @@ def arrow_headers(facts: Mapping[str, Any]) -> dict[str, str]:
 
 def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_AMBIGUOUS = malformed("Content-Length and Transfer-Encoding were both given, and a request has one end").fault
+
+
+class Framed:
+    """Refuses requests with both Content-Length and Transfer-Encoding, whoever sends them.
+
+    Guarantee: such a request is answered with 400 and is the last of its connection. Whatever passed it on may have
+    seen its end elsewhere, so that bytes after it may not be a request of whoever they seem to come from.
+    Reference: RFC 9112, Section 6.1.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        names = {name for name, _ in scope.get("headers", ())}
+        if not {b"content-length", b"transfer-encoding"} <= names:
+            await self._app(scope, receive, send)
+            return
+        reply = fault_reply(_AMBIGUOUS)
+        reply.headers["connection"] = "close"
+        await reply(scope, receive, send)

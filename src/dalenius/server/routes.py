@@ -1,12 +1,18 @@
-"""The routes: one table from which requests are authorised and checked, the contract is written and tests are made."""
+"""The routes: one table from which requests are authorised and checked, the contract is written and tests are made.
+
+The contract: an OpenAPI 3.1 document, made from the table of routes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from importlib.metadata import version
+from typing import Any, Literal
 
-from dalenius.curator.tokens import MOST_DAYS, ROLES, Role
+from dalenius.ledger.tokens import MOST_DAYS, ROLES, Role
+from dalenius.server.faults import STATUSES
 from dalenius.server.schemas import (
     AMOUNT,
     ANY,
@@ -65,7 +71,8 @@ class Route:
 def _ask(*extra: str) -> Schema:
     """The body of a question, with the fields that this route takes besides the text and the price."""
     known: dict[str, Schema] = {
-        "most": record(rows=whole(1, 2**40), groups=whole(1, 2**40)),
+        "max_rows": whole(1, 2**40),
+        "max_groups": whole(1, 2**40),
         "epsilon": NUMBER,
         "share": NUMBER,
         "error": either(NUMBER, mapping(NUMBER)),
@@ -78,7 +85,7 @@ def _ask(*extra: str) -> Schema:
     }
     # All fields are known on all routes, so that one body fits each; those of no use must be null or left out.
     unused: Schema = {"type": "null"}
-    taken = ("most", "epsilon", "share", *extra)
+    taken = ("max_rows", "max_groups", "epsilon", "share", *extra)
     optional = {name: schema if name in taken else unused for name, schema in known.items()}
     return record(sql={"type": "string", "minLength": 1, "maxLength": MOST_SQL}, optional=optional)
 
@@ -151,7 +158,7 @@ ROUTES: tuple[Route, ...] = (
         record(receipt=_RECEIPT, answer=ANY, card=ANY), media=(JSON, ARROW),
     ),
     Route(
-        "replays", "GET", "/v1/replays", ASKERS, "The answers that can be had again, at no cost to anybody's privacy",
+        "replays", "GET", "/v1/replays", ASKERS, "The stored answers, which cost nobody's privacy anything more",
         record(
             replays=array({"type": "object", "description": "receipt, asked, at, charged and versions of tables"}),
             next=_NEXT,
@@ -163,7 +170,7 @@ ROUTES: tuple[Route, ...] = (
         record(answer=_ANSWER, left=TEXT, replayed=FLAG), media=(JSON, ARROW),
     ),
     Route(
-        "card", "GET", "/v1/cards/{id}", ASKERS, "The release card of an answer that can be had again",
+        "card", "GET", "/v1/cards/{id}", ASKERS, "The release card of a stored answer",
         record(card={"type": "object"}),
     ),
     Route(
@@ -209,3 +216,67 @@ ROUTES: tuple[Route, ...] = (
 def permitted(route: Route, role: Role | None) -> bool:
     """Whether somebody in this role may use a route; None is somebody without a token. Nobody may by default."""
     return route.roles is None or (role is not None and role in route.roles)
+
+
+def document(routes: Iterable[Route]) -> dict[str, Any]:
+    """What the routes take and give, and who may use them."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Dalenius",
+            "version": version("dalenius"),
+            "description": "Questions about everyone and about no one. Replies leave at times and in lengths that no "
+            "row decides; numbers that count travel as text.",
+        },
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Error": _error()},
+        },
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    content = {media: {"schema": route.reply if media.endswith("json") else {}} for media in route.media}
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": route.summary,
+        "parameters": _parameters(route),
+        "security": [] if route.roles is None else [{"token": []}],
+        "x-roles": None if route.roles is None else list(route.roles),
+        "responses": {str(route.status): {"description": route.summary, "content": content}, "default": _failed()},
+    }
+    if route.body is not None:
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}}}
+    return operation
+
+
+def _parameters(route: Route) -> list[dict[str, Any]]:
+    found = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"{(\w+)}", route.path)
+    ]
+    found += [{"name": name, "in": "query", "schema": schema} for name, schema in (route.query or {}).items()]
+    if route.takes_key:
+        found += [{"name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "maxLength": 200}}]
+    return found
+
+
+def _failed() -> dict[str, Any]:
+    return {
+        "description": "An error of the fixed vocabulary",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+    }
+
+
+def _error() -> dict[str, Any]:
+    said = {
+        "code": {"type": "string", "enum": list(STATUSES)},
+        "type": {"type": "string"},
+        "message": {"type": "string"},
+    }
+    error = {"type": "object", "properties": said, "required": list(said)}
+    return {"type": "object", "properties": {"error": error}, "required": ["error"]}

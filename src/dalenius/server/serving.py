@@ -17,18 +17,18 @@ from pathlib import Path
 
 import uvicorn
 
-from dalenius.curator.folder.folder import opened
-from dalenius.curator.log import OWNER_LOG, keep_lost
-from dalenius.curator.tokens import Tokens
+from dalenius.catalog.folder import opened
 from dalenius.errors import DaleniusError, InvalidParameter
+from dalenius.ledger.tokens import Tokens
 from dalenius.server.addresses import is_loopback
 from dalenius.server.app import Front, application
-from dalenius.server.connections import Connection, Crowd
-from dalenius.server.grid import Grid
+from dalenius.server.connections import Connection, Connections
 from dalenius.server.limits import Limits, confine
 from dalenius.server.logs import Log
-from dalenius.server.pool import Apart, Pool
-from dalenius.server.workers import Task, WorkerGone, worker_command
+from dalenius.server.schedule import ReplySchedule
+from dalenius.server.workers.pool import Apart, Pool
+from dalenius.server.workers.workers import Task, WorkerGone, worker_command
+from dalenius.session.log import OWNER_LOG, keep_lost
 
 _LEAST_WORKERS, _MOST_WORKERS, _OTHERS = 2, 1000, 2
 _NICE = 10
@@ -49,7 +49,7 @@ class Serving:
     port: int = 8765
     admin: bool | None = None
     workers: int | None = None
-    grid: Grid = field(default_factory=Grid)
+    grid: ReplySchedule = field(default_factory=ReplySchedule)
     limits: Limits = field(default_factory=Limits)
     certificate: Path | None = None
     key: Path | None = None
@@ -68,7 +68,7 @@ class Serving:
                 "host",
                 self.host,
                 allowed="loopback, unless a certificate and a key for TLS are given",
-                hint="Whoever can read along would read tokens. With insecure=True something else has to prevent that.",
+                hint="Anybody on the way could read tokens. With insecure=True something else has to prevent that.",
             )
         if self.certificate and self.key:
             _require_usable(self.certificate, self.key)
@@ -187,7 +187,7 @@ def _server(serving: Serving, front: Front) -> _Server:
     return _Server(
         uvicorn.Config(
             application(front),
-            http=partial(Connection, crowd=Crowd(serving.limits)),  # type: ignore[arg-type]
+            http=partial(Connection, crowd=Connections(serving.limits)),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
             log_config=None,

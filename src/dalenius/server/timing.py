@@ -9,10 +9,9 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dalenius.server.faults import INTERNAL
-from dalenius.server.grid import Grid
-from dalenius.server.logs import Log, Seen
-from dalenius.server.metrics import Metrics
+from dalenius.server.logs import Log, Metrics, Seen
 from dalenius.server.replies import fault_reply
+from dalenius.server.schedule import ReplySchedule
 
 
 class OnGrid:
@@ -24,7 +23,9 @@ class OnGrid:
     error of the fixed vocabulary and leaves in the same way.
     """
 
-    def __init__(self, app: ASGIApp, grid: Grid, log: Log, metrics: Metrics, *, jobs: Callable[[], int]) -> None:
+    def __init__(
+        self, app: ASGIApp, grid: ReplySchedule, log: Log, metrics: Metrics, *, jobs: Callable[[], int]
+    ) -> None:
         self._app, self._grid, self._log, self._metrics, self._jobs = app, grid, log, metrics, jobs
         self._under_way: set[Seen] = set()
 

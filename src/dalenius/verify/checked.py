@@ -1,4 +1,10 @@
-"""The exact finite checker: from the law of every input, what a mechanism with finitely many outcomes costs.
+"""The delta of a finite mechanism as a function of e^epsilon: the largest of straight lines, kept exactly.
+
+For one pair of inputs and one event S the gap P[S] - e^epsilon Q[S] is a line in e^epsilon. For every e^epsilon the
+worst event holds the outcomes with a likelihood ratio above it, so a pair has as many lines as it has ratios; delta is
+the largest line over all pairs, and a claim is compared with rational numbers.
+
+The exact finite checker: from the law of every input, what a mechanism with finitely many outcomes costs.
 
 Nothing is sampled: with exact masses every figure is exact, with enclosures every figure is a proved bound.
 """
@@ -6,25 +12,148 @@ Nothing is sampled: with exact masses every figure is exact, with enclosures eve
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from html import escape
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any, TypeAlias
 
 from flint import arb
 
 from dalenius.accounting.conversion import to_delta
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.databases import multiset
 from dalenius.privacy.losses import ZCDP, ApproximateDP, Loss, PureDP, valid_order
 from dalenius.privacy.neighbours import Neighbours
-from dalenius.privacy.numbers import Number, exact, not_negative, probability, shown
+from dalenius.privacy.numbers import Number, exact, format_number, not_negative, probability
 from dalenius.privacy.odds import Extended, decided, log_above, safe_odds
 from dalenius.privacy.reals import ball, lower, precise, upper
-from dalenius.verify.curves import Curve, Line, Masses, Piece, curve, lines, ranked
+from dalenius.textbook.privacy.databases import multiset
+
+Masses: TypeAlias = Mapping[Any, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaLine:
+    """The event of the `size` outcomes that `first` makes likeliest compared with `second`: its two probabilities."""
+
+    mass: Fraction
+    other: Fraction
+    first: Hashable
+    second: Hashable
+    size: int
+
+    def at(self, odds: Fraction) -> Fraction:
+        return self.mass - odds * self.other
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """For e^epsilon from `start` to `end`, delta is mass - e^epsilon other; `line` says for which pair and event."""
+
+    start: Fraction
+    end: Extended
+    line: DeltaLine
+
+    @property
+    def mass(self) -> Fraction:
+        return self.line.mass
+
+    @property
+    def other(self) -> Fraction:
+        return self.line.other
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaCurve:
+    """All lines that matter for e^epsilon >= 1, steepest first; where none is above 0, delta is 0."""
+
+    lines: tuple[DeltaLine, ...]
+
+    def worst(self, odds: Fraction) -> DeltaLine | None:
+        """The line that is largest at e^epsilon = odds, if one is above 0 there."""
+        best = max(self.lines, key=lambda line: line.at(odds), default=None)
+        return best if best is not None and best.at(odds) > 0 else None
+
+    def delta(self, odds: Fraction) -> Fraction:
+        worst = self.worst(odds)
+        return worst.at(odds) if worst else Fraction(0)
+
+    def odds(self, delta: Fraction) -> Extended:
+        """The least e^epsilon, not below 1, at which the curve is at most delta; infinite if there is none."""
+        above = [line for line in self.lines if line.mass > delta]
+        if any(not line.other for line in above):
+            return math.inf
+        return max([Fraction(1), *((line.mass - delta) / line.other for line in above)])
+
+    def pieces(self) -> tuple[Piece, ...]:
+        """The stretches of e^epsilon, from 1 on, on which one line is the largest and above 0."""
+        found: list[Piece] = []
+        for line, after in zip(self.lines, (*self.lines[1:], None), strict=False):
+            start = found[-1].end if found else Fraction(1)
+            end = _meeting(line, after) if after else line.mass / line.other if line.other else math.inf
+            if isinstance(start, Fraction) and end > start:
+                found.append(Piece(start, end, line))
+        return tuple(found)
+
+
+def curve(lines: Iterable[DeltaLine]) -> DeltaCurve:
+    """The upper envelope of lines, for e^epsilon >= 1 and above 0."""
+    steepest: dict[Fraction, DeltaLine] = {}
+    for line in lines:
+        known = steepest.get(line.other)
+        if line.mass > line.other and (known is None or line.mass > known.mass):
+            steepest[line.other] = line
+    kept: list[DeltaLine] = []
+    for line in sorted(steepest.values(), key=lambda line: -line.other):
+        while kept and (line.at(Fraction(1)) >= kept[-1].at(Fraction(1)) or _hidden(kept, line)):
+            kept.pop()
+        kept.append(line)
+    while len(kept) > 1 and kept[-1].other and _meeting(kept[-2], kept[-1]) >= _zero(kept[-1]):
+        kept.pop()
+    return DeltaCurve(tuple(kept))
+
+
+def lines(first: Masses, second: Masses, names: tuple[Hashable, Hashable], missing: Fraction) -> Iterator[DeltaLine]:
+    """One line for each likelihood ratio above 1; `missing` is added to every event, as the mass that is not listed."""
+    mass, other, size = missing, Fraction(0), 0
+    if missing:
+        yield DeltaLine(mass, other, *names, size)
+    likelier = (outcome for outcome in ranked(first, second) if ratio_of(first, second, outcome) > 1)
+    for _, alike in groupby(likelier, key=lambda outcome: ratio_of(first, second, outcome)):
+        for outcome in alike:
+            mass, other, size = mass + first[outcome], other + second.get(outcome, Fraction(0)), size + 1
+        yield DeltaLine(mass, other, *names, size)
+
+
+def ranked(first: Masses, second: Masses) -> Sequence[Any]:
+    """The outcomes of the first distribution, those first that it makes likelier by the largest factor."""
+    return sorted(
+        (outcome for outcome, mass in first.items() if mass),
+        key=lambda outcome: ratio_of(first, second, outcome),
+        reverse=True,
+    )
+
+
+def ratio_of(first: Masses, second: Masses, outcome: Any) -> Extended:
+    other = second.get(outcome)
+    return first[outcome] / other if other else math.inf
+
+
+def _hidden(kept: Sequence[DeltaLine], line: DeltaLine) -> bool:
+    """Whether the last line is nowhere above both the line before it and the new one."""
+    return len(kept) > 1 and _meeting(kept[-2], line) <= _meeting(kept[-2], kept[-1])
+
+
+def _meeting(steep: DeltaLine, flat: DeltaLine) -> Fraction:
+    """Where the flatter line begins to be above the steeper one."""
+    return (steep.mass - flat.mass) / (steep.other - flat.other)
+
+
+def _zero(line: DeltaLine) -> Fraction:
+    return line.mass / line.other
+
 
 Input: TypeAlias = Hashable
 Mass: TypeAlias = Number | arb
@@ -38,7 +167,7 @@ _FEW = 4
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedPairs:
     """What the tables of a mechanism say about all pairs of neighbours, in both directions.
 
     `most` bounds delta from above and `least` from below; for exact masses they are the same. `listed` leaves out the
@@ -49,9 +178,9 @@ class Checked:
     high: Mapping[Input, Masses]
     pairs: tuple[tuple[Input, Input], ...]
     truncated: bool
-    most: Curve
-    least: Curve
-    listed: Curve
+    most: DeltaCurve
+    least: DeltaCurve
+    listed: DeltaCurve
 
     @property
     def ratio(self) -> Extended:
@@ -64,7 +193,7 @@ class Checked:
         return max(Fraction(0), log_above(self.ratio))
 
     @cached_property
-    def _worst(self) -> Line | None:
+    def _worst(self) -> DeltaLine | None:
         return max(self.listed.lines, key=_last_zero, default=None)
 
     @property
@@ -77,7 +206,7 @@ class Checked:
         """The outcomes with the worst loss."""
         return self.outcomes(self._worst) if self._worst else ()
 
-    def outcomes(self, line: Line) -> tuple[Any, ...]:
+    def outcomes(self, line: DeltaLine) -> tuple[Any, ...]:
         """The event of a line or of a piece's line."""
         return tuple(ranked(self.high[line.first], self.low[line.second])[: line.size])
 
@@ -166,7 +295,7 @@ class Checked:
             yield f"delta at epsilon = {epsilon}: {_shown(self.delta_at(epsilon=epsilon))}"
 
 
-def finite(tables: Mapping[Any, Table], neighbours: Related, *, truncated: bool = False) -> Checked:
+def finite(tables: Mapping[Any, Table], neighbours: Related, *, truncated: bool = False) -> CheckedPairs:
     """Compute the worst loss, the curve of delta, the worst pair and the worst event of a finite mechanism.
 
     `tables` gives for each input the probability of each output, as an exact number or as an enclosure (an Arb ball).
@@ -194,7 +323,7 @@ def finite(tables: Mapping[Any, Table], neighbours: Related, *, truncated: bool 
     most = curve(line for x, y in both for line in lines(high[x], low[y], (x, y), missing[x]))
     listed = curve(line for x, y in both for line in lines(high[x], low[y], (x, y), none)) if truncated else most
     least = most if low == high and not truncated else _least(low, high, both, missing)
-    return Checked(low, high, pairs, truncated, most, least, listed)
+    return CheckedPairs(low, high, pairs, truncated, most, least, listed)
 
 
 def stated_claim(claim: Claim) -> Loss:
@@ -210,7 +339,7 @@ def stated_claim(claim: Claim) -> Loss:
 
 def _least(
     low: Mapping[Input, Masses], high: Mapping[Input, Masses], both: list[tuple[Any, Any]], missing: Mapping[Any, Any]
-) -> Curve:
+) -> DeltaCurve:
     """Of listed outcomes; one that the other input does not list may be among what its table leaves out."""
     found = []
     for x, y in both:
@@ -280,12 +409,12 @@ def _known(loss: Loss) -> Iterator[Fraction]:
         yield order
 
 
-def _last_zero(line: Line) -> Extended:
+def _last_zero(line: DeltaLine) -> Extended:
     return line.mass / line.other if line.other else math.inf
 
 
 def _shown(value: Extended) -> str:
-    return shown(value) if isinstance(value, Fraction) else "infinite"
+    return format_number(value) if isinstance(value, Fraction) else "infinite"
 
 
 def _ratio(value: Extended) -> str:

@@ -6,10 +6,10 @@ from fractions import Fraction
 import pytest
 
 from dalenius.accounting.allowance import Allowance
-from dalenius.accounting.amounts import Amount
+from dalenius.accounting.amounts import Charge
 from dalenius.accounting.budget import Budget
 from dalenius.accounting.composition import repeated
-from dalenius.accounting.filters import Filter
+from dalenius.accounting.filters import PrivacyFilter
 from dalenius.errors import BudgetExceeded, InvalidParameter, MissingNeighbours
 from dalenius.privacy.losses import ZCDP, ApproximateDP, PureDP
 from dalenius.privacy.neighbours import AddRemove
@@ -18,8 +18,8 @@ PEOPLE = AddRemove()
 STEP = ZCDP(Fraction(1, 100_000))
 
 
-def make(uses: int = 50) -> tuple[Filter, Allowance]:
-    budget = Filter(Budget(1, "1e-6"), neighbours=PEOPLE)
+def make(uses: int = 50) -> tuple[PrivacyFilter, Allowance]:
+    budget = PrivacyFilter(Budget(1, "1e-6"), neighbours=PEOPLE)
     return budget, budget.allow(repeated(STEP, uses))
 
 
@@ -44,7 +44,7 @@ def test_an_allowance_that_the_budget_cannot_pay_is_not_made() -> None:
 
 
 def test_other_losses_may_draw_as_long_as_they_fit() -> None:
-    budget = Filter(Budget(1, "1e-6"), neighbours=PEOPLE)
+    budget = PrivacyFilter(Budget(1, "1e-6"), neighbours=PEOPLE)
     allowance = budget.allow(budget.amount(epsilon="0.3"))
     allowance.draw(ApproximateDP("0.01", "1e-10"))
     with pytest.raises(BudgetExceeded):
@@ -98,7 +98,7 @@ def test_allowances_carry_the_neighbours_of_their_filter() -> None:
     _, allowance = make()
     assert allowance.neighbours == PEOPLE
     with pytest.raises(MissingNeighbours):
-        Allowance(Amount(divergence=1, order=None))
+        Allowance(Charge(divergence=1, order=None))
 
 
 def test_a_free_draw_is_refused() -> None:
@@ -108,5 +108,5 @@ def test_a_free_draw_is_refused() -> None:
 
 
 def test_allowances_say_what_is_left() -> None:
-    allowance = Allowance(Amount(divergence=10**14, order=None), neighbours=PEOPLE)
+    allowance = Allowance(Charge(divergence=10**14, order=None), neighbours=PEOPLE)
     assert repr(allowance) == f"<Allowance with epsilon = 0.1 left, neighbours by {PEOPLE}>"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT, LARGEST, Amount, price
+from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT, LARGEST, Charge, price
 from dalenius.accounting.composition import compose, repeated
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.privacy.losses import ZCDP, ApproximateDP, BoundedRange, LaplaceDP, Loss, PureDP, RenyiCurve
@@ -53,7 +53,7 @@ def test_any_positive_loss_costs_at_least_a_unit(tiny: object) -> None:
     for loss in (PureDP(tiny), ZCDP(tiny)):  # type: ignore[arg-type]
         assert price(loss, order=ORDER).divergence == 1
     assert price(PureDP(tiny), order=None).divergence == 1  # type: ignore[arg-type]
-    assert price(ApproximateDP(0, "1e-300"), order=ORDER) == Amount(divergence=0, delta=1, order=ORDER)
+    assert price(ApproximateDP(0, "1e-300"), order=ORDER) == Charge(divergence=0, delta=1, order=ORDER)
 
 
 def test_a_pure_ledger_adds_epsilon_and_refuses_what_is_not_pure() -> None:
@@ -75,29 +75,29 @@ def test_what_does_not_fit_into_64_bits_is_refused(huge: object) -> None:
     with pytest.raises(InvalidParameter, match="2\\^63"):
         price(ApproximateDP(1, "0.5"), order=ORDER)
     with pytest.raises(InvalidParameter, match="2\\^63"):
-        Amount(divergence=LARGEST, order=None) + Amount(divergence=1, order=None)
+        Charge(divergence=LARGEST, order=None) + Charge(divergence=1, order=None)
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, True, None, "7", float("nan")])
 def test_amounts_are_whole_and_not_negative(bad: object) -> None:
     with pytest.raises(InvalidParameter):
-        Amount(divergence=bad, order=None)  # type: ignore[arg-type]
+        Charge(divergence=bad, order=None)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter):
-        Amount(divergence=1, delta=bad, order=None)  # type: ignore[arg-type]
+        Charge(divergence=1, delta=bad, order=None)  # type: ignore[arg-type]
 
 
 def test_amounts_of_different_orders_do_not_mix() -> None:
-    one, other = Amount(divergence=1, order=ORDER), Amount(divergence=1, order=Fraction(2))
+    one, other = Charge(divergence=1, order=ORDER), Charge(divergence=1, order=Fraction(2))
     for mix in (lambda: one + other, lambda: one - other, lambda: one <= other):
         with pytest.raises(InvalidParameter, match="order"):
             mix()
 
 
 def test_amounts_say_what_they_are() -> None:
-    assert str(Amount(divergence=89 * 10**13, order=None)) == "epsilon = 0.89"
-    text = str(Amount(divergence=10**14, delta=10**10, order=ORDER))
+    assert str(Charge(divergence=89 * 10**13, order=None)) == "epsilon = 0.89"
+    text = str(Charge(divergence=10**14, delta=10**10, order=ORDER))
     assert text == "Rényi divergence 0.1 of order 18, delta = 0.0000000001"
-    assert str(Amount(divergence=10**15 + 1, order=None)) == "epsilon = 1.000000000000001"
+    assert str(Charge(divergence=10**15 + 1, order=None)) == "epsilon = 1.000000000000001"
 
 
 def test_whatever_is_no_loss_has_no_price() -> None:

@@ -19,8 +19,7 @@ from dalenius.accounting.composition import (
     tight_advanced_composition,
 )
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
-from dalenius.privacy.distributions import Distribution
-from dalenius.privacy.divergences import is_private, max_divergence
+from dalenius.privacy.divergences import Distribution, is_private, max_divergence
 from dalenius.privacy.loss_distribution import RandomizedBits
 from dalenius.privacy.losses import ZCDP, ApproximateDP, BoundedRange, LaplaceDP, Loss, PureDP, RenyiCurve
 from oracle import DIGITS, advanced, bits_delta, parameters, real, sound_and_tight, tight_advanced
@@ -257,9 +256,3 @@ def test_root_theorems_against_the_oracle() -> None:
 
 def test_optimal_composition_against_the_oracle() -> None:
     check_optimal(150, seed=2)
-
-
-@pytest.mark.deep
-def test_composition_against_the_oracle_many_times() -> None:
-    check_root_theorems(3_000, seed=3)
-    check_optimal(1_000, seed=4)

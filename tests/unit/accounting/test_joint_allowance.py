@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from dalenius.accounting.allowance import Allowance, JointAllowance
-from dalenius.accounting.amounts import Amount
+from dalenius.accounting.amounts import Charge
 from dalenius.errors import BudgetExceeded, InvalidParameter, NeighbourMismatch
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove, Replace
@@ -20,8 +20,8 @@ UNIT = 10**15
 
 
 def parts(first: int, second: int) -> tuple[Allowance, Allowance]:
-    pure = Allowance(Amount(divergence=first, order=None), neighbours=AddRemove())
-    renyi = Allowance(Amount(divergence=second, order=Fraction(2)), neighbours=AddRemove())
+    pure = Allowance(Charge(divergence=first, order=None), neighbours=AddRemove())
+    renyi = Allowance(Charge(divergence=second, order=Fraction(2)), neighbours=AddRemove())
     return pure, renyi
 
 
@@ -52,7 +52,7 @@ def test_measurements_draw_on_all_parts_and_what_is_left_is_lost() -> None:
 
 
 def test_parts_must_agree_on_their_neighbours() -> None:
-    other = Allowance(Amount(divergence=1, order=None), neighbours=Replace())
+    other = Allowance(Charge(divergence=1, order=None), neighbours=Replace())
     with pytest.raises(NeighbourMismatch):
         JointAllowance(parts(1, 1)[0], other)
     with pytest.raises(InvalidParameter):

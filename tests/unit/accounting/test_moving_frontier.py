@@ -14,12 +14,12 @@ from fractions import Fraction
 
 import pytest
 
-from dalenius.accounting.budget import Budget, Rectangle
+from costs import cases
+from dalenius.accounting.budget import Budget, RenyiFilter
 from dalenius.accounting.conversion import renyi_to_delta
-from dalenius.accounting.filters import Filter
+from dalenius.accounting.filters import PrivacyFilter
 from dalenius.errors import DaleniusError
-from dalenius.privacy.distributions import Distribution
-from dalenius.privacy.divergences import hockey_stick
+from dalenius.privacy.divergences import Distribution, hockey_stick
 from dalenius.privacy.loss_distribution import LossDistribution
 from dalenius.privacy.losses import ApproximateDP, Loss, RenyiCurve
 from dalenius.privacy.neighbours import AddRemove
@@ -42,7 +42,7 @@ class MovingFrontier(Gate):
     """The planted filter: it keeps the sums on the safe side of the conversion curve, wherever that is."""
 
     def __init__(self) -> None:
-        order = Rectangle.of(BUDGET).order
+        order = RenyiFilter.of(BUDGET).order
         assert order is not None
         self.order = order
 
@@ -55,12 +55,12 @@ class MovingFrontier(Gate):
 class FixedRectangle(Gate):
     """The real filter."""
 
-    def __init__(self, rectangle: Rectangle) -> None:
-        assert rectangle.order is not None
-        self.rectangle, self.order = rectangle, rectangle.order
+    def __init__(self, renyi_filter: RenyiFilter) -> None:
+        assert renyi_filter.order is not None
+        self.renyi_filter, self.order = renyi_filter, renyi_filter.order
 
     def allows(self, losses: list[Loss]) -> bool:
-        budget = Filter(self.rectangle, neighbours=AddRemove())
+        budget = PrivacyFilter(self.renyi_filter, neighbours=AddRemove())
         try:
             for loss in losses:
                 budget.charge(loss)
@@ -121,7 +121,7 @@ def test_a_moving_frontier_is_no_filter() -> None:
 
 
 @pytest.mark.textbook("S6.8")
-@pytest.mark.parametrize(("share", "reached"), [("0.1", 0.989), ("0.5", 0.995)])
+@cases(("share", "reached"), [("0.1", 0.989), ("0.5", 0.995)], fast=1)
 def test_the_same_attack_finds_nothing_in_a_fixed_rectangle(share: str, reached: float) -> None:
-    rectangle = Rectangle.of(BUDGET, event_delta=Fraction(share) * BUDGET.delta)
-    assert 1 >= worst(FixedRectangle(rectangle)) == pytest.approx(reached, abs=1e-3)
+    renyi_filter = RenyiFilter.of(BUDGET, event_delta=Fraction(share) * BUDGET.delta)
+    assert 1 >= worst(FixedRectangle(renyi_filter)) == pytest.approx(reached, abs=1e-3)

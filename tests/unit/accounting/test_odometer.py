@@ -8,7 +8,7 @@ import pytest
 
 from dalenius.accounting.composition import optimal_composition, repeated
 from dalenius.accounting.conversion import renyi_to_epsilon, to_approximate
-from dalenius.accounting.odometer import ORDERS, Odometer
+from dalenius.accounting.filters import ORDERS, Odometer
 from dalenius.errors import BudgetExceeded, InvalidParameter, MissingNeighbours
 from dalenius.privacy.losses import ZCDP, ApproximateDP, Loss, PureDP, RenyiCurve
 from dalenius.privacy.neighbours import AddRemove

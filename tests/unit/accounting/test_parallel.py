@@ -7,17 +7,15 @@ from math import prod
 import mpmath as mp
 import pytest
 
-from dalenius.accounting.composition import Composition, compose
+from dalenius.accounting.composition import Composition, DataPartition, ParallelLoss, compose, parallel_composition
 from dalenius.accounting.conversion import to_pure
-from dalenius.accounting.parallel import ParallelLoss, Partition, parallel_composition
 from dalenius.errors import InvalidParameter, MissingNeighbours, TheoremDoesNotApply
-from dalenius.privacy.distributions import Distribution
-from dalenius.privacy.divergences import largest_odds
+from dalenius.privacy.divergences import Distribution, largest_odds
 from dalenius.privacy.losses import ZCDP, ApproximateDP, Loss, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 
 LOSSES: list[Loss] = [ApproximateDP("0.5", "1e-6"), ApproximateDP("0.3", "1e-5"), PureDP(Fraction(1, 10))]
-BY_VALUE, BY_INDEX = Partition(of="row", by="value"), Partition(of="row", by="index")
+BY_VALUE, BY_INDEX = DataPartition(of="row", by="value"), DataPartition(of="row", by="index")
 
 
 @pytest.mark.textbook("S6.2")
@@ -31,7 +29,7 @@ BY_VALUE, BY_INDEX = Partition(of="row", by="value"), Partition(of="row", by="in
     ],
 )
 def test_parts_cost_the_largest_or_the_two_largest_where_a_row_can_move(
-    neighbours: Neighbours, partition: Partition, dearest: int
+    neighbours: Neighbours, partition: DataPartition, dearest: int
 ) -> None:
     loss = parallel_composition(LOSSES, neighbours=neighbours, partition=partition)
     for alpha in (2, 8):
@@ -70,7 +68,7 @@ def test_the_exact_loss_of_a_partition_by_value_is_the_maximum_under_add_remove_
 @pytest.mark.textbook("S6.2")
 def test_a_partition_learnt_from_the_data_is_refused() -> None:
     with pytest.raises(TheoremDoesNotApply, match="fixed before the data was read"):
-        parallel_composition(LOSSES, neighbours=AddRemove("row"), partition=Partition(of="row", by="data"))
+        parallel_composition(LOSSES, neighbours=AddRemove("row"), partition=DataPartition(of="row", by="data"))
 
 
 @pytest.mark.textbook("S6.2")
@@ -78,7 +76,7 @@ def test_rows_of_a_person_are_no_partition_of_persons() -> None:
     """One person's rows can lie in every part, so under unit protection a partition of rows adds up."""
     with pytest.raises(TheoremDoesNotApply, match="compose"):
         parallel_composition(LOSSES, neighbours=AddRemove("unit"), partition=BY_VALUE)
-    units = parallel_composition(LOSSES, neighbours=AddRemove("unit"), partition=Partition(of="unit", by="value"))
+    units = parallel_composition(LOSSES, neighbours=AddRemove("unit"), partition=DataPartition(of="unit", by="value"))
     assert units.renyi(4) < compose(LOSSES).renyi(4)
 
 
@@ -90,7 +88,7 @@ def test_what_is_missing_or_wrong_is_refused() -> None:
     with pytest.raises(InvalidParameter):
         parallel_composition([1.0], neighbours=AddRemove("row"), partition=BY_VALUE)  # type: ignore[list-item]
     with pytest.raises(InvalidParameter):
-        Partition(of="row", by="cell")  # type: ignore[arg-type]
+        DataPartition(of="row", by="cell")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter):
         ParallelLoss((PureDP(Fraction(1)),), touched=0)
 

@@ -10,24 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalenius.accounting.budget import Budget, Rectangle
+from dalenius.accounting.budget import Budget, RenyiFilter
 from dalenius.accounting.shares import affordable, cheapest, cheapest_within, epsilon_of
 
 
 @pytest.mark.parametrize("delta", [0, "1e-9"])
 @pytest.mark.parametrize("left", ["0.9", "0.03", "0.0001"])
 def test_an_affordable_epsilon_can_be_paid_and_is_near_the_largest(delta: Any, left: str) -> None:
-    rectangle = Rectangle.of(Budget(3, delta))
-    rest = rectangle.cap.part(Fraction(left))
-    epsilon = affordable(rectangle, rest)
+    renyi_filter = RenyiFilter.of(Budget(3, delta))
+    rest = renyi_filter.cap.part(Fraction(left))
+    epsilon = affordable(renyi_filter, rest)
     assert epsilon is not None
-    assert rectangle.amount(epsilon=epsilon) <= rest
-    assert not rectangle.amount(epsilon=min(Fraction(3), epsilon * Fraction(6, 5))) <= rest
+    assert renyi_filter.amount(epsilon=epsilon) <= rest
+    assert not renyi_filter.amount(epsilon=min(Fraction(3), epsilon * Fraction(6, 5))) <= rest
 
 
 def test_nothing_is_affordable_where_nothing_is_left() -> None:
-    rectangle = Rectangle.of(Budget(3))
-    assert affordable(rectangle, rectangle.cap.part(Fraction(0))) is None
+    renyi_filter = RenyiFilter.of(Budget(3))
+    assert affordable(renyi_filter, renyi_filter.cap.part(Fraction(0))) is None
 
 
 @given(st.fractions(Fraction(1, 10**9), 1))
@@ -85,7 +85,7 @@ def test_an_excess_that_is_a_power_of_the_share_is_met_after_a_handful() -> None
 @pytest.mark.parametrize("delta", [0, "1e-9"])
 @pytest.mark.parametrize("epsilon", ["0.01", "0.2", 1, 3])
 def test_the_epsilon_of_a_share_is_what_buys_it(delta: Any, epsilon: Any) -> None:
-    rectangle = Rectangle.of(Budget(3, delta))
-    share = rectangle.share(rectangle.amount(epsilon=epsilon))
-    found = epsilon_of(rectangle, share)
+    renyi_filter = RenyiFilter.of(Budget(3, delta))
+    share = renyi_filter.share(renyi_filter.amount(epsilon=epsilon))
+    found = epsilon_of(renyi_filter, share)
     assert Fraction(epsilon) * Fraction(998, 1000) <= found <= Fraction(epsilon) * Fraction(1005, 1000)

@@ -11,10 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from checks import SeededEntropy
+from costs import cases
 from dalenius.attacks.floating_point import porous_noise_attack, precision_attack
 from dalenius.errors import InvalidParameter
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.privacy.neighbours import AddRemove
 
 Run = Callable[[int, int], NDArray[Any]]
@@ -44,7 +45,7 @@ def test_the_precision_attack_gives_a_quarter_of_all_float_outputs_away(planted:
 
 
 @pytest.mark.textbook("S2.2")
-@pytest.mark.parametrize("mechanism", [DiscreteLaplace, DiscreteGaussian])
+@cases("mechanism", [DiscreteLaplace, DiscreteGaussian], fast=1)
 @pytest.mark.parametrize("scale", [1, 1000, 10**6])
 def test_the_precision_attack_finds_nothing_in_a_million_draws_of_ours(mechanism: type[Any], scale: int) -> None:
     finding = precision_attack(ours(mechanism(scale, neighbours=AddRemove())), draws=1_000_000)

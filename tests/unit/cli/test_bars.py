@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dalenius.cli.bars import answer_bars, bar_chart
-from dalenius.curator.answers.answers import Answer
-from dalenius.curator.answers.columns import Column
 from dalenius.errors import InvalidParameter
+from dalenius.session.answers.answers import Answer
+from dalenius.session.answers.columns import AnswerColumn
 
 
 def test_bars_end_where_their_error_ends() -> None:
@@ -19,9 +19,9 @@ def test_bars_end_where_their_error_ends() -> None:
 
 
 def test_an_answer_is_drawn_by_its_keys_column_after_column() -> None:
-    city = Column("city", ("Oslo", "Tromsø", None), is_key=True)
-    count = Column("visits", (1200, 300, -4), (20, 20, 20))
-    mean = Column("cost", (3.5, None, 0.0), (0.5, None, None))
+    city = AnswerColumn("city", ("Oslo", "Tromsø", None), is_key=True)
+    count = AnswerColumn("visits", (1200, 300, -4), (20, 20, 20))
+    mean = AnswerColumn("cost", (3.5, None, 0.0), (0.5, None, None))
     lines = answer_bars(Answer((city, count, mean)), most=10)
     assert lines[0] == "visits:"
     assert lines[1] == "Oslo    ██████████  1,200 ± 20"
@@ -31,11 +31,11 @@ def test_an_answer_is_drawn_by_its_keys_column_after_column() -> None:
 
 
 def test_one_number_without_keys_is_one_bar() -> None:
-    assert len(answer_bars(Answer((Column("n", (5,), (1,)),)))) == 1
+    assert len(answer_bars(Answer((AnswerColumn("n", (5,), (1,)),)))) == 1
 
 
 def test_a_table_without_numbers_has_no_bars() -> None:
     with pytest.raises(InvalidParameter):
-        answer_bars(Answer((Column("city", ("Oslo",), is_key=True),)))
+        answer_bars(Answer((AnswerColumn("city", ("Oslo",), is_key=True),)))
     with pytest.raises(InvalidParameter):
-        answer_bars(Answer((Column("n", (), ()),)))
+        answer_bars(Answer((AnswerColumn("n", (), ()),)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalenius.cli.proposals.bounds import around, edges, question
+from dalenius.cli.proposals import around, edges, question
 
 EDGES = edges("Int")
 

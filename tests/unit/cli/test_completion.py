@@ -8,8 +8,7 @@ import subprocess
 import pytest
 
 from command_line import run
-from dalenius.cli.completion import commands_of, script
-from dalenius.cli.parser import parser
+from dalenius.cli.parser import commands_of, parser, script
 
 BASH = shutil.which("bash")
 TRY = """

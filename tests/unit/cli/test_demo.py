@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shlex
 import subprocess
 import sys
 from importlib.resources import files
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from command_line import run
-from dalenius.cli.demo.story import WIDTH
+from dalenius.cli.commands import showing
+from dalenius.cli.demo import WIDTH
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,29 @@ def test_the_demo_asks_five_questions_replays_one_and_is_refused_twice(told: tup
     assert "The ledger is sound" in text
     assert "dalenius serve" in text
     assert "█" in text
-    assert max(map(len, text.replace(str(folder), "survey").splitlines())) <= max(WIDTH, 120)
+    story = text[: text.index("WHAT TO TRY NEXT")]
+    assert max(map(len, story.replace(str(folder), "survey").splitlines())) <= max(WIDTH, 120)
+
+
+def test_analysts_pay_by_error_or_share_and_never_by_epsilon(told: tuple[str, Path]) -> None:
+    asked = [words for words in commands(told[0]) if {"ask", "cost"} & set(words)]
+    assert len(asked) == 9
+    assert [words for words in asked if "--epsilon" in words] == []
+    assert "--error" in asked[0]
+    assert sum("--error" in words for words in asked) == 5
+    assert sum("--share" in words for words in asked) == 4
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words of each command of the story, as a shell reads them."""
+    return [shlex.split(each.replace("\\\n", "")) for each in re.findall(r"(?m)^\$ ((?:.*\\\n)*.*)$", text)]
+
+
+def test_a_shell_reads_a_broken_command_as_the_one_line_that_was_run(told: tuple[str, Path]) -> None:
+    words = [word for command in commands(told[0]) for word in command]
+    assert "health statistics" in words
+    assert any("'bmi 10-25' WHEN" in word for word in words)
+    assert not any("  " in word or "\n" in word for word in words)
 
 
 def test_its_bars_hold_the_truth(told: tuple[str, Path]) -> None:
@@ -69,3 +93,15 @@ def test_without_its_data_the_demo_says_what_to_install() -> None:
     assert done.returncode == 2
     assert "dalenius[demo]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_lines_name_a_folder_and_a_file_that_are_not_there_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert showing.unused("survey") == "survey"
+    (tmp_path / "survey").mkdir()
+    assert showing.unused("survey") == "survey-2"
+    (tmp_path / "survey-2").mkdir()
+    (tmp_path / "survey.token").touch()
+    assert (showing.unused("survey"), showing.unused("survey", ".token")) == ("survey-3", "survey-2.token")

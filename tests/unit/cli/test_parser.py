@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from command_line import run
 from dalenius.cli import commands
-from dalenius.cli.completion import commands_of
-from dalenius.cli.parser import parser
+from dalenius.cli.parser import commands_of, parser
 
 COMMANDS = commands_of(parser())
 

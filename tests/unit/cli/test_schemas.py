@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalenius.cli.proposals.schemas import declarable, declared_types, fields
-from dalenius.curator.names import column_name
+from dalenius.cli.proposals import declarable, declared_types, fields
 from dalenius.errors import DataMismatch, InvalidParameter
+from dalenius.ledger.names import column_name
 
 
 def test_a_parquet_file_names_its_types_and_what_no_column_can_hold_is_left_open(tmp_path: Path) -> None:

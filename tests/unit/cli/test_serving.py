@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -15,8 +14,6 @@ import pytest
 from command_line import run
 from dalenius.server.client.wire import Wire
 
-COUNT = "SELECT COUNT(*) AS visits FROM visits"
-
 
 @pytest.fixture(scope="module")
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
@@ -28,7 +25,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.delenv("DALENIUS_TOKEN", raising=False)
         folder = place / "clinic"
         assert run("init", folder, "--population", "patients", "--epsilon", 1).code == 0
-        terms = ("--population", "patients", "--unit", "patient_id", "--most-rows", 1, "--most-groups", 1)
+        terms = ("--population", "patients", "--unit", "patient_id", "--max-rows", 1, "--max-groups", 1)
         assert run("add-table", folder, "visits", place / "visits.csv", *terms, "--type", "city=Text").code == 0
         assert run("add-table", folder, "visits", place / "visits.csv").code == 0
         assert run("grant", folder, "ana", "--tables", "visits", "--share", "50%").code == 0
@@ -51,33 +48,6 @@ def url(clinic: Path) -> Iterator[str]:
             server.send_signal(signal.SIGINT)
             assert server.wait(timeout=30) == 0
     assert (clinic.parent / "token").read_text().strip() not in log.read_text()
-
-
-def test_the_same_words_work_against_a_server(clinic: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    token = ("--token-file", clinic.parent / "token")
-    tables = run("tables", url, *token, "--json").json
-    assert tables["tables"].keys() == {"visits"}
-    assert run("cost", url, COUNT, "--epsilon", "0.1", *token, "--json").json == (
-        run("cost", clinic, COUNT, "--epsilon", "0.1", "--as", "ana", "--json").json
-    )
-    bought = run("ask", url, COUNT, "--epsilon", "0.1", *token, "--json").json
-    assert bought["answer"] == run("ask", clinic, COUNT, "--epsilon", "0.1", "--as", "ana", "--json").json["answer"]
-    assert run("ask", url, COUNT, "--epsilon", "0.9", *token).code == 3
-    assert run("ask", url, "SELECT * FROM visits", "--epsilon", "0.1", *token).code == 2
-    assert run("explain", url, COUNT, *token).code == 0
-    for who in (token, ()):  # the registry is for anybody
-        registry = run("registry", url, *who, "--csv")
-        assert (registry.code, registry.out) == (0, run("registry", clinic, "--csv").out)
-    assert run("registry", url, "--as", "ana").code == 2
-    receipt = bought["answer"]["receipt"]
-    assert run("replays", url, receipt, *token, "--json").json["answer"] == bought["answer"]
-    listed = run("replays", url, *token, "--json").json
-    assert [each["receipt"] for each in listed["replays"]] == [receipt]
-    assert run("card", url, receipt, *token).out == run("card", clinic, receipt).out
-    assert run("rehearse", url, COUNT, *token).code == 0
-    monkeypatch.setenv("DALENIUS_TOKEN", os.fspath((clinic.parent / "token").read_text()))
-    assert run("tables", url).code == 0
-    assert run("tables", url, "--as", "ana").code == 2
 
 
 def test_no_token_a_wrong_one_and_no_server_are_refused(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dalenius.audit.checks.planted import planted_bugs
-from dalenius.audit.checks.registry import CHECKS
+from dalenius.checks.commands.planted import planted_bugs
+from dalenius.checks.registry import CHECKS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "checks.md").read_text()
@@ -60,7 +60,7 @@ def test_every_threat_has_a_test_that_exists() -> None:
     [
         ("| A1 |", "| A0 |", "A1 has no row"),
         ("::test_float_noise_leaves", "::test_nothing_leaves", "is not there"),
-        ("tests/laws/test_http_timing.py", "tests/laws/test_nothing.py", "is not there"),
+        ("tests/full/laws/test_http_timing.py", "tests/full/laws/test_nothing.py", "is not there"),
         ("`check rng`", "`check dice`", "there is no check dice"),
         ("comes with streams", "`check rng`", "does not say that it comes later"),
     ],

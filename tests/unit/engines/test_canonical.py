@@ -14,7 +14,7 @@ from dalenius.engines.hashing import group_hash
 from dalenius.engines.reference.canonical import canonical, import_rows, owners, unit_code
 from dalenius.errors import DataMismatch
 from dalenius.privacy.neighbours import AddRemove
-from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitColumn, Via
+from dalenius.query.tables import ContributionBounds, EachRow, ForeignKey, Protection, Table, Unit, UnitColumn
 from dalenius.query.types import Bool, Category, Date, Domain, Int, Real, Text, Timestamp
 
 OSLO = dt.timezone(dt.timedelta(hours=1))
@@ -79,14 +79,14 @@ RAW = {
 
 
 def test_along_a_key_path_a_row_belongs_to_one_of_the_units_that_state_its_key() -> None:
-    orders, lines = _table("orders", UnitColumn("who")), _table("lines", Via("order", "orders", "id"))
+    orders, lines = _table("orders", UnitColumn("who")), _table("lines", ForeignKey("order", "orders", "id"))
     tables = {"orders": replace(orders, keys=("id",), claims=(("id", 1),)), "lines": lines}
     first = min("ab", key=lambda unit: group_hash(unit, (7,)))
     assert owners(lines, RAW, tables) == [first, None, None]
 
 
 def test_a_unique_key_that_two_units_state_is_refused() -> None:
-    orders, lines = _table("orders", UnitColumn("who")), _table("lines", Via("order", "orders", "id"))
+    orders, lines = _table("orders", UnitColumn("who")), _table("lines", ForeignKey("order", "orders", "id"))
     with pytest.raises(DataMismatch, match="some values of the key 'id', which is declared unique, are stated by more"):
         owners(lines, RAW, {"orders": orders, "lines": lines})
     alone = {**RAW, "orders": RAW["orders"][1:]}
@@ -104,4 +104,6 @@ def test_each_row_can_be_a_unit_and_leaves_the_ids_of_others_alone() -> None:
 
 
 def _table(name: str, unit: Unit) -> Table:
-    return Table(name, (("x", Int(0, 9)),), Protection("people", unit, AddRemove(), Most(rows=1, groups=1)))
+    return Table(
+        name, (("x", Int(0, 9)),), Protection("people", unit, AddRemove(), ContributionBounds(rows=1, groups=1))
+    )

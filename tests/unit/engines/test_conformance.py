@@ -10,14 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dalenius.engines.conformance import columns, comparing, edges
-from dalenius.engines.conformance.cases import few_cases, known_cases
+from dalenius.engines.conformance import comparing, edges
+from dalenius.engines.conformance import comparing as columns
+from dalenius.engines.conformance.cases import few_cases, known_cases, parts, random_expressions, written
 from dalenius.engines.conformance.checking import MOST, check, few_plans
-from dalenius.engines.conformance.columns import Codes, Meanings
-from dalenius.engines.conformance.comparing import Edges, values_of
-from dalenius.engines.conformance.draws import Draws
-from dalenius.engines.conformance.expressions import parts, random_expressions, written
+from dalenius.engines.conformance.comparing import Codes, Edges, Meanings, values_of
 from dalenius.engines.conformance.plans import NODES, nodes
+from dalenius.engines.conformance.worlds import Draws
 from dalenius.engines.duckdb.dialect import DuckDBDialect
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.reference.canonical import canonical
@@ -198,7 +197,7 @@ def test_the_engine_holds_nothing_after_a_check(engine: DuckDBEngine) -> None:
 
 def test_a_pass_that_gives_values_back_depends_on_no_value(engine: DuckDBEngine) -> None:
     step: Any = values_of([call("length", edges.column("t.any"))])
-    assert engine.spelled(step) == engine.spelled(step)
+    assert engine.compile_sql(step) == engine.compile_sql(step)
     assert step.child.keys == ("k.row", "x.0")
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from dalenius.engines.duckdb import folders
+from dalenius.engines.duckdb import engine as folders
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.process import identity
 
-_LEAVE = "from dalenius.engines.duckdb.folders import temporary; import os; print(temporary(), flush=True); os._exit(9)"
+_LEAVE = "from dalenius.engines.duckdb.engine import temporary; import os; print(temporary(), flush=True); os._exit(9)"
 
 pytestmark = pytest.mark.skipif(folders.fcntl is None, reason="there are no such locks here")
 

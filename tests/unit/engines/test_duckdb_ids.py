@@ -7,11 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from costs import cases
+from dalenius.engines.duckdb.dialect import rows_table
 from dalenius.engines.duckdb.engine import DuckDBEngine
-from dalenius.engines.duckdb.names import rows_table
 from dalenius.engines.hashing import identity
 from dalenius.errors import DataMismatch
-from dalenius.query.tables import Table, Via
+from dalenius.query.tables import ForeignKey, Table
 from dalenius.query.types import Category, Int
 from duckdb_tables import engine_with, private
 
@@ -24,7 +25,7 @@ def units(engine: DuckDBEngine, table: Table) -> list[int]:
         return [row[0] for row in connection.execute(f"SELECT unit FROM {rows_table(table)} ORDER BY 1").fetchall()]
 
 
-@pytest.mark.parametrize("id_", ["007", "+7", " 7", "7.0", "x", "", str(2**63)])
+@cases("id_", ["007", "+7", " 7", "7.0", "x", "", str(2**63)], fast=3)
 def test_texts_name_the_units_of_a_population_of_numbers_only_if_all_are_plain_numbers(id_: str) -> None:
     engine = engine_with((private("a", {}), {"id": [1, -2, 2**63 - 1]}))
     written = private("b", {})
@@ -59,7 +60,7 @@ def test_a_key_is_brought_to_the_kind_of_the_parents_key_and_one_that_does_not_f
     parent: list, child: list
 ) -> None:
     orders = private("orders", {}, keys=("number",))
-    lines = private("lines", {"x": Int(0, 9)}, unit=Via("order", "orders", "number"))
+    lines = private("lines", {"x": Int(0, 9)}, unit=ForeignKey("order", "orders", "number"))
     engine = engine_with((orders, {"id": [1, 2], "number": parent}), (lines, {"order": child, "x": [1, 2, 3]}))
     assert units(engine, lines) == [1]
     engine.close()
@@ -67,7 +68,7 @@ def test_a_key_is_brought_to_the_kind_of_the_parents_key_and_one_that_does_not_f
 
 def test_keys_beyond_the_bounds_of_their_column_are_not_the_same() -> None:
     orders = private("orders", {"number": Int(0, 9)}, keys=("number",))
-    lines = private("lines", {"order": Int(0, 9)}, unit=Via("order", "orders", "number"))
+    lines = private("lines", {"order": Int(0, 9)}, unit=ForeignKey("order", "orders", "number"))
     engine = engine_with((orders, {"id": [1, 2, 3], "number": [10, 11, 12]}), (lines, {"order": [11, 13]}))
     assert units(engine, lines) == [2]
     engine.close()

@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.engines.duckdb import codes, snapshots
+from dalenius.engines.duckdb.dialect import rows_table
 from dalenius.engines.duckdb.engine import DuckDBEngine
-from dalenius.engines.duckdb.names import rows_table
 from dalenius.engines.hashing import identity
 from dalenius.engines.reference.canonical import canonical
 from dalenius.errors import DataMismatch
 from dalenius.query.plan.passes import Total
-from dalenius.query.tables import EachRow, Table, Via
+from dalenius.query.tables import EachRow, ForeignKey, Table
 from dalenius.query.types import Bool, Category, Date, Domain, Int, Number, Real, Text, Timestamp
 from duckdb_tables import aggregate, engine_with, exact, imported, private, scanned, stored_codes
 
@@ -280,7 +280,7 @@ def test_equal_rows_are_units_of_their_own_whatever_their_order() -> None:
 @pytest.mark.parametrize("declared", [False, True])
 def test_along_a_key_path_a_row_belongs_to_the_unit_that_owns_its_key(declared: bool) -> None:
     orders = private("orders", {"number": Int(0, 9)} if declared else {}, keys=("number",))
-    lines = private("lines", {"x": Int(0, 9)}, unit=Via("order", "orders", "number"))
+    lines = private("lines", {"x": Int(0, 9)}, unit=ForeignKey("order", "orders", "number"))
     engine = engine_with(
         (orders, {"id": [1, 2, 2, 3], "number": [10, 11, 11, 13]}),
         (lines, {"order": [10, 11, 12, None], "x": [1, 2, 3, 4]}),
@@ -295,7 +295,7 @@ def test_along_a_key_path_a_row_belongs_to_the_unit_that_owns_its_key(declared: 
 
 def test_a_key_path_needs_its_table_and_key() -> None:
     engine = engine_with((private("orders", {}), {"id": [1], "number": [10]}))
-    for via in (Via("order", "orders", "number"), Via("order", "nobody", "number")):
+    for via in (ForeignKey("order", "orders", "number"), ForeignKey("order", "nobody", "number")):
         with pytest.raises(DataMismatch):
             engine.register(private("lines", {}, unit=via), pa.table({"order": [10]}))
     engine.close()

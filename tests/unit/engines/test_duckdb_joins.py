@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from costs import cases
 from dalenius.engines.duckdb.dialect import DUCKDB, DuckDBDialect
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.reference.engine import ReferenceEngine
@@ -21,10 +22,10 @@ from dalenius.query.plan.relations import (
     JOIN_ROWS,
     Bound,
     Distinct,
-    Few,
     Filter,
     Group,
     Join,
+    LimitPerUnit,
     Project,
     Scan,
     UnitFilter,
@@ -112,7 +113,7 @@ def crowded(seed: int) -> pa.Table:
 TEXTS = ((Column(Text(nullable=True), "v.t"), Column(Text(nullable=True), "w.t")),)
 
 
-@pytest.mark.parametrize("most", [1, 7, 40])
+@cases("most", [1, 7, 40], fast=1)
 @pytest.mark.parametrize("kind", ["inner", "left"])
 def test_a_unit_has_all_of_its_pairs_or_as_many_as_are_allowed_at_most(kind: Any, most: int) -> None:
     for seed in range(4):
@@ -139,7 +140,7 @@ def test_without_the_bound_a_unit_has_more_pairs(monkeypatch: pytest.MonkeyPatch
 def most_rows_made(engine: DuckDBEngine, join: Join) -> int:
     """How many rows the operator makes that makes the most of them, with a condition that needs pairs."""
     unequal = call("not_equal", *(Column(Int(0, 10**6), name) for name in ("v.x", "w.x")))
-    step = passes.spelled(aggregate(Filter(join, unequal), [Total("rows")], keys=(), rows=2**40), DUCKDB)
+    step = passes.compile_sql(aggregate(Filter(join, unequal), [Total("rows")], keys=(), rows=2**40), DUCKDB)
     with engine._file.reading() as connection:
         ((_, profile),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {step}").fetchall()
     return max(map(int, re.findall(r'"(?:intermediate_rows|operator_cardinality)": *([0-9]+)', profile)))
@@ -174,30 +175,30 @@ def test_tables_without_columns_are_bounded_too() -> None:
 def test_nothing_is_hashed_where_a_unit_cannot_have_more_rows() -> None:
     total = UnitTotal("count", None, 5, Number(False, 1, 5))
     grouped = Group(SCAN, (), (("d.0", total),))
-    assert "heavy" not in passes.spelled(aggregate(Join(grouped, grouped, ()), [Total("units")], keys=()), DUCKDB)
-    assert "heavy" in passes.spelled(aggregate(Join(grouped, AGAIN, ()), [Total("units")], keys=()), DUCKDB)
+    assert "heavy" not in passes.compile_sql(aggregate(Join(grouped, grouped, ()), [Total("units")], keys=()), DUCKDB)
+    assert "heavy" in passes.compile_sql(aggregate(Join(grouped, AGAIN, ()), [Total("units")], keys=()), DUCKDB)
 
 
 def test_a_unit_is_known_to_have_few_rows_by_the_form_of_the_plan_alone() -> None:
     each = Scan(private("e", {"x": Int(0, 9)}, unit=EachRow()), "e")
     total = UnitTotal("count", None, 5, Number(False, 1, 5))
     yes = Literal(Bool(), True)
-    for one in (each, Group(SCAN, (), (("d.0", total),)), Few(each, 7)):
+    for one in (each, Group(SCAN, (), (("d.0", total),)), LimitPerUnit(each, 7)):
         assert passes.rows_each(Filter(UnitFilter(Project(one, ()), SCAN), yes)) == 1
-    assert passes.rows_each(Filter(Few(SCAN, 7), yes)) == 7
+    assert passes.rows_each(Filter(LimitPerUnit(SCAN, 7), yes)) == 7
     single = Project(SCAN, (("d.1", Literal(Int(3, 3), 3)),))
     assert Distinct(single).rows_of_unit == 1
-    uncut = Few(Distinct(single), 7)
+    uncut = LimitPerUnit(Distinct(single), 7)
     for many in (Distinct(single), uncut, Group(SCAN, single.columns, ()), SCAN, Join(each, each, ())):
         assert passes.rows_each(many) is None
 
 
 def test_rows_are_added_up_whosever_they_are_only_where_no_unit_has_more_than_count() -> None:
-    few = Few(SCAN, 7)
+    few = LimitPerUnit(SCAN, 7)
 
     def by_unit(rows: int, groups: int | None, kind: Any) -> bool:
         step = Aggregate(Bound(few, ("v.x",), rows, groups), (Total(kind),))
-        return "per_unit" in passes.spelled(step, DUCKDB)
+        return "per_unit" in passes.compile_sql(step, DUCKDB)
 
     assert not by_unit(7, None, "rows")
     assert by_unit(6, None, "rows")

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from dalenius.audit.escapes.corpus import DUCKDB_STATEMENTS as ESCAPES
+from dalenius.checks.escapes.corpus import DUCKDB_STATEMENTS as ESCAPES
 from dalenius.engines.duckdb import connection as locked
 from dalenius.engines.duckdb import spilling
 from dalenius.engines.duckdb.engine import DuckDBEngine

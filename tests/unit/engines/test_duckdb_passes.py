@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 
 from dalenius.engines.duckdb import engine as running
-from dalenius.engines.duckdb.connection import Limits
-from dalenius.engines.duckdb.dialect import DUCKDB
+from dalenius.engines.duckdb.connection import QueryLimits
+from dalenius.engines.duckdb.dialect import DUCKDB, rows_table
 from dalenius.engines.duckdb.engine import DuckDBEngine
-from dalenius.engines.duckdb.names import rows_table
 from dalenius.engines.hashing import kept
 from dalenius.engines.reference.engine import ReferenceEngine
 from dalenius.engines.sql import passes, relations
@@ -164,7 +163,7 @@ def test_every_relation_gives_what_the_reference_gives(engine: DuckDBEngine, ref
 def test_order_of_rows_and_number_of_threads_do_not_matter(engine: DuckDBEngine) -> None:
     order = Random(5).sample(range(10), 10)
     shuffled = {name: [values[place] for place in order] for name, values in ROWS.items()}
-    other = engine_with((VISITS, shuffled), limits=Limits(threads=2, memory="500MB"))
+    other = engine_with((VISITS, shuffled), limits=QueryLimits(threads=2, memory="500MB"))
     for step in rich_plans()[::4]:
         first, second = unseal(engine.run(step)), unseal(other.run(step))
         assert [key.to_pylist() for key in first.keys] == [key.to_pylist() for key in second.keys]
@@ -198,7 +197,7 @@ def test_a_row_that_is_a_unit_needs_no_grouping_by_unit() -> None:
     totals = [Total("rows"), Total("units"), Total("present", "x.0"), Total("sum", "x.0")]
     step = aggregate(scanned(table, k0="k", x0="x"), totals, rows=1, groups=1)
     assert exact(engine, step) == {("a",): (2, 2, 1, 1), (None,): (1, 1, 1, 3)}
-    assert "per_unit" not in engine.spelled(step)
+    assert "per_unit" not in engine.compile_sql(step)
     engine.close()
 
 
@@ -238,15 +237,15 @@ def test_a_total_beyond_64_bits_comes_as_python_integers() -> None:
 def test_a_sum_that_could_overflow_is_refused_before_anything_is_read() -> None:
     table = private("t", {"x": Int(0, 2**90)})
     with pytest.raises(QueryRefused, match="128 bits"):
-        passes.spelled(aggregate(scanned(table, x0="x"), [Total("sum", "x.0")], keys=(), rows=1), DUCKDB)
-    passes.spelled(aggregate(scanned(table, x0="x"), [Total("rows")], keys=(), rows=1), DUCKDB)
+        passes.compile_sql(aggregate(scanned(table, x0="x"), [Total("sum", "x.0")], keys=(), rows=1), DUCKDB)
+    passes.compile_sql(aggregate(scanned(table, x0="x"), [Total("rows")], keys=(), rows=1), DUCKDB)
 
 
 def test_the_text_of_a_pass_depends_on_public_facts_alone() -> None:
     steps = rich_plans()
-    before = [passes.spelled(step, DUCKDB) for step in steps]
+    before = [passes.compile_sql(step, DUCKDB) for step in steps]
     engine = engine_with((VISITS, {name: values[:1] for name, values in ROWS.items()}))
-    assert [engine.spelled(step) for step in steps] == before
+    assert [engine.compile_sql(step) for step in steps] == before
     engine.close()
 
 
@@ -266,8 +265,8 @@ def test_a_null_unit_is_dropped() -> None:
 
 def test_the_test_above_notices_a_scan_that_keeps_null_units(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = with_nobody()
-    spelled = engine.spelled(aggregate(visits(), [Total("rows"), Total("units")], keys=()))
-    monkeypatch.setattr(running, "spelled", lambda step, dialect: spelled.replace('WHERE "unit" IS NOT NULL', ""))
+    spelled = engine.compile_sql(aggregate(visits(), [Total("rows"), Total("units")], keys=()))
+    monkeypatch.setattr(running, "compile_sql", lambda step, dialect: spelled.replace('WHERE "unit" IS NOT NULL', ""))
     assert exact(engine, aggregate(visits(), [Total("rows"), Total("units")], keys=())) != {(): (6, 3)}
     engine.close()
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dalenius.engines.duckdb import engine as running
-from dalenius.engines.duckdb.connection import Limits
+from dalenius.engines.duckdb.connection import QueryLimits
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.errors import NeighbourMismatch, WorkStopped
 from dalenius.privacy.exact import Exact
@@ -18,7 +18,7 @@ from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.plan.passes import Aggregate, Total
 from dalenius.query.plan.relations import Union
-from dalenius.query.tables import Most, Protection, Table, UnitColumn
+from dalenius.query.tables import ContributionBounds, Protection, Table, UnitColumn
 from dalenius.query.types import Int
 from duckdb_tables import aggregate, engine_with, exact, private, scanned
 
@@ -34,7 +34,7 @@ def heard() -> list[BaseException]:
 
 @pytest.fixture
 def engine(heard: list[BaseException]) -> DuckDBEngine:
-    made = DuckDBEngine(limits=Limits(threads=1, memory="200MB"), log=heard.append)
+    made = DuckDBEngine(limits=QueryLimits(threads=1, memory="200MB"), log=heard.append)
     made.register(TABLE, pa.table({"id": [1, 2], "x": [3, 4]}))
     return made
 
@@ -53,7 +53,7 @@ def test_a_result_is_sealed_without_a_sensitivity(engine: DuckDBEngine) -> None:
 def test_work_is_stopped_when_its_time_is_up(
     engine: DuckDBEngine, heard: list[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "spelled", lambda step, dialect: FOREVER)
+    monkeypatch.setattr(running, "compile_sql", lambda step, dialect: FOREVER)
     start = time.monotonic()
     with pytest.raises(WorkStopped) as caught:
         engine.run(STEP, seconds=0.2)
@@ -70,7 +70,7 @@ def test_work_is_stopped_when_its_time_is_up(
 def test_a_failure_has_the_same_words_whatever_the_reason(
     engine: DuckDBEngine, heard: list[BaseException], monkeypatch: pytest.MonkeyPatch, sql: str
 ) -> None:
-    monkeypatch.setattr(running, "spelled", lambda step, dialect: sql)
+    monkeypatch.setattr(running, "compile_sql", lambda step, dialect: sql)
     with pytest.raises(WorkStopped) as caught:
         engine.run(STEP)
     assert str(caught.value) == str(WorkStopped())
@@ -81,7 +81,7 @@ def test_a_failure_has_the_same_words_whatever_the_reason(
 
 
 def test_the_keyboard_interrupts_a_query(engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "spelled", lambda step, dialect: FOREVER)
+    monkeypatch.setattr(running, "compile_sql", lambda step, dialect: FOREVER)
     main = threading.main_thread().ident
     assert main is not None
     timer = threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT))
@@ -107,7 +107,9 @@ def test_an_import_waits_for_running_questions_and_many_run_at_once(engine: Duck
 
 
 def test_populations_with_different_neighbours_are_refused() -> None:
-    other = Table("o", TABLE.columns, Protection("others", UnitColumn("id"), Replace(), Most(rows=1, groups=1)))
+    other = Table(
+        "o", TABLE.columns, Protection("others", UnitColumn("id"), Replace(), ContributionBounds(rows=1, groups=1))
+    )
     engine = engine_with((TABLE, {"id": [1], "x": [3]}), (other, {"id": [1], "x": [3]}))
     both = Union((scanned(TABLE, k0="x"), scanned(other, k0="x")))
     with pytest.raises(NeighbourMismatch):

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dalenius.engines.duckdb import csv_files
+from dalenius.engines.duckdb import sources as csv_files
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.engine import AS_DECLARED, Reading
 from dalenius.errors import DataMismatch

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 
@@ -16,8 +15,9 @@ import pyarrow as pa
 import pytest
 from cryptography.exceptions import InvalidTag
 
+from costs import cases
 from dalenius.engines.duckdb import spilling
-from dalenius.engines.duckdb.connection import Limits
+from dalenius.engines.duckdb.connection import QueryLimits
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.errors import DataMismatch, WorkStopped
 from dalenius.query.plan.passes import DistinctValues, Pass, Total, Values
@@ -35,8 +35,8 @@ PASSES: dict[str, Pass] = {
 }
 
 
-def limits(memory: str, disk: str = "10GB") -> Limits:
-    return Limits(threads=1, memory=memory, disk=disk)
+def limits(memory: str, disk: str = "10GB") -> QueryLimits:
+    return QueryLimits(threads=1, memory=memory, disk=disk)
 
 
 def source() -> pa.Table:
@@ -61,13 +61,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def spilled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of blocks that were written."""
     sizes: list[int] = []
-    write = spilling._File.write
+    write = spilling._SpillFile.write
 
-    def noted(self: spilling._File, place: int, block: bytes) -> None:
+    def noted(self: spilling._SpillFile, place: int, block: bytes) -> None:
         sizes.append(len(block))
         write(self, place, block)
 
-    monkeypatch.setattr(spilling._File, "write", noted)
+    monkeypatch.setattr(spilling._SpillFile, "write", noted)
     return sizes
 
 
@@ -78,7 +78,7 @@ def small(folder: Path) -> Iterator[DuckDBEngine]:
     engine.close()
 
 
-@pytest.mark.parametrize("name", PASSES)
+@cases("name", PASSES, fast=1)
 def test_what_does_not_fit_into_memory_is_answered_exactly(folder: Path, spilled: list[int], name: str) -> None:
     large = DuckDBEngine(folder, tables=[TABLE], limits=limits("4GB"))
     wanted = exact(large, PASSES[name])
@@ -124,29 +124,14 @@ def _interrupted(percent: float) -> None:
     raise InterruptedError
 
 
-def test_questions_spill_side_by_side(small: DuckDBEngine) -> None:
-    wanted = exact(small, PASSES["rows and sums"])
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda _: _again(small), range(2)))
-    assert found.count(wanted) >= 1
-    assert all(each in (wanted, None) for each in found)  # two at once share the memory, and may not get along
-
-
-def _again(engine: DuckDBEngine) -> object:
-    try:
-        return exact(engine, PASSES["rows and sums"])
-    except WorkStopped:
-        return None
-
-
 def test_no_file_has_a_name_and_nothing_stays(
     folder: Path, small: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: set[str] = set()
     stores: list[spilling.Blocks] = []
-    write, made = spilling._File.write, spilling.Blocks.__init__
+    write, made = spilling._SpillFile.write, spilling.Blocks.__init__
 
-    def looked(self: spilling._File, place: int, block: bytes) -> None:
+    def looked(self: spilling._SpillFile, place: int, block: bytes) -> None:
         write(self, place, block)
         seen.update(os.listdir(folder))
 
@@ -154,7 +139,7 @@ def test_no_file_has_a_name_and_nothing_stays(
         made(self, place)
         stores.append(self)
 
-    monkeypatch.setattr(spilling._File, "write", looked)
+    monkeypatch.setattr(spilling._SpillFile, "write", looked)
     monkeypatch.setattr(spilling.Blocks, "__init__", kept)
     small.run(PASSES["rows and sums"])
     assert seen == {"tables.duckdb", "tables.wanted"}
@@ -164,7 +149,7 @@ def test_no_file_has_a_name_and_nothing_stays(
 
 def test_blocks_are_encrypted_and_come_back_as_they_were(tmp_path: Path) -> None:
     secret = b"a row of somebody " * 1000
-    file = spilling._File(tmp_path, os.urandom(32), count())
+    file = spilling._SpillFile(tmp_path, os.urandom(32), count())
     file.write(0, secret)
     file.write(10**6, secret)
     assert (file.read(0, len(secret)), file.read(10**6, len(secret))) == (secret, secret)
@@ -175,7 +160,7 @@ def test_blocks_are_encrypted_and_come_back_as_they_were(tmp_path: Path) -> None
 
 
 def test_a_block_that_was_changed_or_exchanged_is_refused(tmp_path: Path) -> None:
-    file = spilling._File(tmp_path, os.urandom(32), count())
+    file = spilling._SpillFile(tmp_path, os.urandom(32), count())
     file.write(0, b"x" * 100)
     file.write(100, b"y" * 100)
     file._at(0, file._from(100, 100))

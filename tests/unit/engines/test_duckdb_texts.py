@@ -8,9 +8,9 @@ import pytest
 
 from binding import CLINIC
 from dalenius.engines.duckdb.dialect import DUCKDB
-from dalenius.engines.sql.passes import spelled
+from dalenius.engines.sql.passes import compile_sql
+from dalenius.measuring.measurements import lower
 from dalenius.query.binding.binder import bind
-from dalenius.query.pricing.measurements import lower
 from dalenius.query.sql.reader import read
 
 LITERAL = re.compile(r"'(?:[^']|'')*'")
@@ -25,7 +25,7 @@ CANARIES = [
 
 
 def engine_sql(text: str) -> str:
-    return "\n".join(spelled(step, DUCKDB) for step in lower(bind(read(text), CLINIC)).passes)
+    return "\n".join(compile_sql(step, DUCKDB) for step in lower(bind(read(text), CLINIC)).passes)
 
 
 @pytest.mark.parametrize("text", CANARIES)

@@ -9,9 +9,9 @@ import pytest
 from binding import ask
 from dalenius.engines.durations import EMBEDDED, expected_seconds, size_class
 from dalenius.engines.postgres.engine import PostgresEngine
+from dalenius.measuring.measurements import lower
 from dalenius.query.plan.passes import Aggregate, Pass, Total
 from dalenius.query.plan.relations import Bound, Scan
-from dalenius.query.pricing.measurements import lower
 from dalenius.query.types import Int
 from duckdb_tables import engine_with, private
 

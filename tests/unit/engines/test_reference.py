@@ -28,12 +28,12 @@ from dalenius.query.plan.relations import (
     UnitFilter,
     UnitTotal,
 )
-from dalenius.query.tables import Most, Protection, Table, UnitColumn
+from dalenius.query.tables import ContributionBounds, Protection, Table, UnitColumn
 from dalenius.query.types import Int, Text
 
 X = Int(0, 100, nullable=True)
-PEOPLE = Protection("people", UnitColumn("who"), AddRemove(), Most(rows=9, groups=9))
-STAFF = Protection("staff", UnitColumn("who"), AddRemove(), Most(rows=9, groups=9))
+PEOPLE = Protection("people", UnitColumn("who"), AddRemove(), ContributionBounds(rows=9, groups=9))
+STAFF = Protection("staff", UnitColumn("who"), AddRemove(), ContributionBounds(rows=9, groups=9))
 VISITS = Table("visits", (("city", Text()), ("x", X)), PEOPLE)
 WORK = Table("work", (("city", Text()), ("x", X)), STAFF)
 PLACES = Table("places", (("city", Text()), ("size", X)))

@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalenius.engines.claims import key_owners
+from costs import cases
 from dalenius.engines.conformance.comparing import totals_of
 from dalenius.engines.duckdb.engine import DuckDBEngine
-from dalenius.engines.hashing import group_hash, identity
+from dalenius.engines.hashing import group_hash, identity, key_owners
 from dalenius.engines.reference.canonical import owners
 from dalenius.engines.reference.engine import ReferenceEngine
 from dalenius.errors import DataMismatch
+from dalenius.measuring.measurements import MeasurementPlan, lower
 from dalenius.privacy.exact import unseal
 from dalenius.query.binding.binder import bind
-from dalenius.query.pricing.measurements import Program, lower
 from dalenius.query.sql.reader import read
-from dalenius.query.tables import Most, Table, UnitColumn, Via
+from dalenius.query.tables import ContributionBounds, ForeignKey, Table, UnitColumn
 from dalenius.query.types import Int, Text
 from duckdb_tables import private
 from opened_engines import ENGINES, engine
@@ -42,9 +42,9 @@ def tables(*, texts: bool = False, deep: bool = False) -> dict[str, Table]:
     orders = private("orders", {}, unit=UnitColumn("person"), keys=("order_id",), claims=(("order_id", MOST),))
     columns = {"price": Int(0, 100), "item": Text()}
     claimed = {"claims": (("item_id", 2),)} if deep else {}
-    path = Via("order_id", "orders", "order_id")
+    path = ForeignKey("order_id", "orders", "order_id")
     items = private("items", columns, unit=path, above=[orders], keys=("item_id",), **claimed)
-    notes = private("notes", columns, unit=Via("item_id", "items", "item_id"), above=[items])
+    notes = private("notes", columns, unit=ForeignKey("item_id", "items", "item_id"), above=[items])
     return {table.name: table for table in (orders, items, notes)}
 
 
@@ -102,17 +102,17 @@ def holding(name: str, declared: dict[str, Table], rows: Rows) -> Iterator[Any]:
         made.close() if name == "duckdb" else made.hold(())
 
 
-def program(declared: dict[str, Table], text: str = ASKED) -> Program:
-    return lower(bind(read(text), declared, most=Most(rows=1, groups=1)))
+def program(declared: dict[str, Table], text: str = ASKED) -> MeasurementPlan:
+    return lower(bind(read(text), declared, most=ContributionBounds(rows=1, groups=1)))
 
 
-def totals(made: Any, asked: Program) -> list[list[int]]:
+def totals(made: Any, asked: MeasurementPlan) -> list[list[int]]:
     """The exact totals of each pass, in one group."""
     found = [totals_of(unseal(made.run(step))) for step in asked.passes]
     return [list(each.get((), (0,) * 9)) for each in found]
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@cases("name", ENGINES, fast=1)
 @pytest.mark.parametrize("attack", [with_victim, with_hub])
 def test_count_sum_and_count_distinct_move_by_no_more_than_declared(name: str, attack: Any) -> None:
     declared = {key: table for key, table in tables().items() if key != "notes"}
@@ -128,7 +128,7 @@ def test_count_sum_and_count_distinct_move_by_no_more_than_declared(name: str, a
         assert one < moved <= part.sensitivity.l1, part.title  # by several units, all of which are declared
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@cases("name", ENGINES, fast=1)
 @pytest.mark.parametrize("write", [int, str])
 @pytest.mark.parametrize("deep", [False, True])
 def test_every_engine_finds_the_same_owners_as_the_definition(name: str, write: type, deep: bool) -> None:
@@ -229,8 +229,8 @@ def test_a_table_whose_plans_count_other_claims_than_its_path_has_is_refused() -
     declared, rows = tables(), crowd()
     made = DuckDBEngine()
     made.register(declared["orders"], pa.table(rows["orders"]))
-    unaware = private("items", {"price": Int(0, 100)}, unit=Via("order_id", "orders", "order_id"))
-    with pytest.raises(DataMismatch, match="keys on the path of its unit are declared otherwise"):
+    unaware = private("items", {"price": Int(0, 100)}, unit=ForeignKey("order_id", "orders", "order_id"))
+    with pytest.raises(DataMismatch, match="keys on the path of its unit have been declared differently"):
         made.register(unaware, pa.table(rows["items"]))
     made.close()
 

@@ -11,18 +11,26 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import check_estimator
 
 from clinics import clinic
-from dalenius.audit.replay.replaying import Replayed, replay
+from costs import cases
+from dalenius.checks.replay.replaying import Replayed, replay
 from dalenius.errors import InvalidParameter
 from dalenius.learn.budgets import allowance_of, budget_of, relation
-from dalenius.learn.clusters import rounds
-from dalenius.learn.clusters.boxes import FINEST, Box, Lattice
-from dalenius.learn.clusters.crowds import clustered, cost
+from dalenius.learn.clusters import plans as rounds
+from dalenius.learn.clusters.boxes import FINEST, Box, Lattice, cluster, cost
 from dalenius.learn.clusters.kmeans import KMeans
-from dalenius.learn.clusters.plans import Lloyd, Seeded, filled, occupied, totals
-from dalenius.learn.clusters.rounds import Round, shortened, typical_spacing
+from dalenius.learn.clusters.plans import (
+    ClusterRound,
+    Lloyd,
+    Seeded,
+    filled,
+    occupied,
+    shortened,
+    totals,
+    typical_spacing,
+)
 from dalenius.learn.encoding import Scale
-from dalenius.learn.rows import ONE, Entries, Rows, entries_of, sealed
-from dalenius.mechanisms.purse import Purse
+from dalenius.learn.rows import ONE, Entries, SealedRows, entries_of, sealed
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.randomness.entropy import fresh_entropy
@@ -115,7 +123,7 @@ def test_the_nearest_centre_is_exact_and_the_row_s_own(seed: int) -> None:
     centres = chance.integers(box.lower, box.upper + 1, (5, 3))
     centres[4] = centres[1]
     rows = np.vstack([chance.integers(box.lower, box.upper + 1, (20, 3)), centres[3:]])
-    step = Round(box, centres, 1000, False)
+    step = ClusterRound(box, centres, 1000, False)
     found = step.nearest(rows)
     exact = [
         [sum(int(part) ** 2 for part in (row - centre) * box.lengths) for centre in centres] for row in rows.tolist()
@@ -127,7 +135,7 @@ def test_the_nearest_centre_is_exact_and_the_row_s_own(seed: int) -> None:
 @given(st.lists(st.integers(-(2**22), 2**22), min_size=3, max_size=3), st.integers(1, 2**22), st.booleans())
 def test_no_way_is_longer_than_the_radius(way: list[int], radius: int, pure: bool) -> None:
     box = Box(np.full(3, -(2**22)), np.full(3, 2**22), np.ones(3, dtype=np.int64))
-    limits = Round(box, np.zeros((1, 3), dtype=np.int64), radius, pure).limits
+    limits = ClusterRound(box, np.zeros((1, 3), dtype=np.int64), radius, pure).limits
     (short,) = shortened(np.array([way]), limits, pure).tolist()
     length = sum(map(abs, short)) if pure else sum(step**2 for step in short)
     assert length <= (radius if pure else radius**2)
@@ -144,7 +152,7 @@ def test_rows_are_counted_at_the_nearest_point_of_a_grid() -> None:
     rows = np.random.default_rng(3).integers(-9, ONE + 9, (500, 2))
     kept = np.clip(rows, 0, ONE)
     nearest = ((lattice.points[None] - kept[:, None]) ** 2).sum(axis=2).min(axis=1)
-    found = ((lattice.points[lattice.places(rows)] - kept) ** 2).sum(axis=1)
+    found = ((lattice.points[lattice.indices(rows)] - kept) ** 2).sum(axis=1)
     assert (found == nearest).all()
 
 
@@ -166,9 +174,9 @@ def test_spread_points_fill_the_box_and_go_on() -> None:
 def test_weighted_points_are_clustered_well() -> None:
     chance = np.random.default_rng(4)
     points, weights = chance.random((200, 2)), chance.random(200)
-    centres = clustered(points, weights, 5)
+    centres = cluster(points, weights, 5)
     assert cost(points, weights, centres) < 0.3 * cost(points, weights, points.mean(axis=0)[None])
-    assert np.array_equal(centres, clustered(points, weights, 5))
+    assert np.array_equal(centres, cluster(points, weights, 5))
 
 
 def test_clusters_of_few_rows_are_moved_next_to_large_ones() -> None:
@@ -191,7 +199,7 @@ def moved_by(before: Any, after: Any) -> np.ndarray:
     return np.abs(np.asarray(unseal(after)) - np.asarray(unseal(before)))
 
 
-def rows_of(data: Any) -> Rows:
+def rows_of(data: Any) -> SealedRows:
     scaled = Scale.declared((0, 1), 2).scaled(data)
     return sealed(entries_of(scaled, np.zeros(len(data), dtype=int), 2 * ONE**2), 2 * ONE**2, ROW)
 
@@ -201,7 +209,7 @@ def rows_of(data: Any) -> Rows:
 def test_no_row_moves_a_sum_further_than_declared(stranger: str, pure: bool) -> None:
     data = blobs(40)
     more = np.vstack([data, STRANGERS[stranger]])
-    step = Round(SQUARE, SQUARE.spread(3), typical_spacing(SQUARE, SQUARE.spread(3)), pure)
+    step = ClusterRound(SQUARE, SQUARE.spread(3), typical_spacing(SQUARE, SQUARE.spread(3)), pure)
     lattice = Lattice(SQUARE, (4, 4))
     pairs = [
         (step.of(rows_of(data)), step.of(rows_of(more))),
@@ -215,7 +223,7 @@ def test_no_row_moves_a_sum_further_than_declared(stranger: str, pure: bool) -> 
 
 
 def test_equal_rows_that_are_one_entry_count_each() -> None:
-    step = Round(SQUARE, SQUARE.spread(3), 1000, False)
+    step = ClusterRound(SQUARE, SQUARE.spread(3), 1000, False)
     features = np.array([[5, 4000], [4000, 90]], dtype=np.int16)
     zeros = np.zeros(5, dtype=int)
     once = Entries(features[[0, 0, 0, 1, 1]], zeros, zeros + 1)
@@ -252,7 +260,7 @@ def pair(stranger: str, relation_name: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.textbook("S14.5")
-@pytest.mark.parametrize("method", ["seeded", "lloyd"])
+@cases("method", ["seeded", "lloyd"], fast=1)
 @pytest.mark.parametrize("delta", ["1e-6", None])
 @pytest.mark.parametrize("relation_name", ["add_remove", "replace"])
 @pytest.mark.parametrize("stranger", STRANGERS)
@@ -284,7 +292,7 @@ def test_the_test_above_notices_rows_that_are_not_clipped(monkeypatch: pytest.Mo
 def test_the_test_above_notices_a_start_that_comes_from_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     real = KMeans._rows
 
-    def seen(self: KMeans, features: Any, target: Any) -> Rows:
+    def seen(self: KMeans, features: Any, target: Any) -> SealedRows:
         rows = real(self, features, target)
         start = np.rint(self._scale.scaled(features[-3:]) * ONE).astype(int)
         monkeypatch.setattr(Box, "spread", lambda box, count, skipped=0: start)
@@ -295,13 +303,13 @@ def test_the_test_above_notices_a_start_that_comes_from_rows(monkeypatch: pytest
 
 
 def test_the_test_above_notices_empty_clusters_that_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Round.summed
+    real = ClusterRound.summed
 
-    def leaky(self: Round, entries: Entries) -> Any:
+    def leaky(self: ClusterRound, entries: Entries) -> Any:
         found = real(self, entries)
         return np.where((found[:, :1] > 0).all(), found, 0)
 
-    monkeypatch.setattr(Round, "summed", leaky)
+    monkeypatch.setattr(ClusterRound, "summed", leaky)
     start = np.array([[0, 0], [9, 9], [ONE, ONE]])
     monkeypatch.setattr(Seeded, "_start", lambda self, *facts: start)
     monkeypatch.setattr(Box, "spread", lambda self, count, skipped=0: start)
@@ -311,12 +319,12 @@ def test_the_test_above_notices_empty_clusters_that_are_left_out(monkeypatch: py
 
 
 def test_the_test_above_notices_counts_and_sums_that_are_billed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Rows.change
+    real = SealedRows.change
 
-    def half(self: Rows, *, l2_squared: int, l1: int) -> Any:
+    def half(self: SealedRows, *, l2_squared: int, l1: int) -> Any:
         return real(self, l2_squared=max(1, l2_squared // 16), l1=max(1, l1 // 4))
 
-    monkeypatch.setattr(Rows, "change", half)
+    monkeypatch.setattr(SealedRows, "change", half)
     assert replayed(pair("a corner", "add_remove"), method="lloyd").findings
 
 
@@ -326,9 +334,9 @@ def test_all_rows_of_a_unit_are_counted(plan: Seeded | Lloyd, stated: int) -> No
     """Three rows of one unit come at once; the twin states that a unit has one."""
 
     def run(data: Any) -> Any:
-        rows = Rows(rows_of(data).entries, 2, 2 * ONE**2, stated)
+        rows = SealedRows(rows_of(data).entries, 2, 2 * ONE**2, stated)
         with allowance_of(budget_of(1, "1e-6", None), ROW) as allowance:
-            centres, sizes = plan.found(rows, SQUARE, 3, Purse(allowance), fresh_entropy(), None)
+            centres, sizes = plan.found(rows, SQUARE, 3, BudgetPart(allowance), fresh_entropy(), None)
         return centres.tolist(), sizes.tolist()
 
     data = blobs(40)
@@ -341,7 +349,7 @@ def test_all_rows_of_a_unit_are_counted(plan: Seeded | Lloyd, stated: int) -> No
 @pytest.mark.parametrize("delta", ["1e-6", None])
 def test_no_rows_at_all_are_learnt_from_like_others(plan: Seeded | Lloyd, delta: str | None) -> None:
     with allowance_of(budget_of(1, delta, None), ROW) as allowance:
-        centres, sizes = plan.found(rows_of(np.zeros((0, 2))), SQUARE, 3, Purse(allowance), fresh_entropy(), None)
+        centres, sizes = plan.found(rows_of(np.zeros((0, 2))), SQUARE, 3, BudgetPart(allowance), fresh_entropy(), None)
     assert ((centres >= 0) & (centres <= ONE)).all()
     assert np.isfinite(sizes).all()
 
@@ -349,7 +357,7 @@ def test_no_rows_at_all_are_learnt_from_like_others(plan: Seeded | Lloyd, delta:
 # ---- centres that fall together
 
 
-@pytest.mark.parametrize("method", ["seeded", "lloyd"])
+@cases("method", ["seeded", "lloyd"], fast=1)
 def test_centres_that_fall_together_cost_nothing_more_and_fail_nowhere(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from clinics import clinic
 from dalenius.accounting.budget import Budget
-from dalenius.audit.replay.replaying import Replayed, replay
-from dalenius.audit.training.replays import facts
+from dalenius.checks.replay.replaying import Replayed, replay
+from dalenius.checks.training.replays import facts
 from dalenius.errors import InvalidParameter
 from dalenius.learn import MeanEstimator, StandardScaler
 from dalenius.learn.budgets import rectangle_of, relation

@@ -13,7 +13,7 @@ from clinics import clinic
 from dalenius.errors import InvalidParameter
 from dalenius.learn import BernoulliNB, CategoricalNB, PrivateGridSearch, Ridge, load
 from dalenius.learn.linear.batches import rate_of
-from dalenius.learn.slopes import HEAVIEST, WEIGHT, on_grid
+from dalenius.learn.losses_tabulated import HEAVIEST, WEIGHT, on_grid
 
 DRAWS = np.random.default_rng(3)
 X = DRAWS.uniform(0, 1, (3000, 2))

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from dalenius.accounting.budget import Budget
-from dalenius.audit.replay.replaying import replay
+from dalenius.checks.replay.replaying import replay
 from dalenius.errors import InvalidParameter
 from dalenius.learn.budgets import allowance_of, relation
 from dalenius.learn.linear import batches
 from dalenius.learn.linear.batches import SampledGaussian, batch, calibrated, rate_of
 from dalenius.learn.linear.objective import counted
+from dalenius.learn.losses_tabulated import Slope
 from dalenius.learn.rows import ONE, Entries, sealed
-from dalenius.learn.slopes import Slope
 from dalenius.mechanisms.door import measure
 from dalenius.randomness.entropy import system_entropy
 

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.accounting.budget import Budget
-from dalenius.audit.replay.replaying import replay
+from dalenius.checks.replay.replaying import replay
 from dalenius.learn.budgets import allowance_of, relation
-from dalenius.learn.linear.conditioning import Shape, _moments, moments
-from dalenius.learn.linear.gradient import Descent, Facts, Pulls, descended, on_grid, pull
-from dalenius.learn.rows import ONE, Entries, Rows, sealed
-from dalenius.learn.slopes import HEAVIEST, WEIGHT, Slope
+from dalenius.learn.linear.conditioning import FeatureShape, _moments, moments
+from dalenius.learn.linear.gradient import Descent, LabelledRows, Pulls, descended, on_grid, pull
+from dalenius.learn.losses_tabulated import HEAVIEST, WEIGHT, Slope
+from dalenius.learn.rows import ONE, Entries, SealedRows, sealed
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.entropy import system_entropy
 
@@ -40,7 +40,7 @@ def some(count: int = 30, *, labels: int = 2, seed: int = 1) -> Entries:
     return entries_of(features, draws.integers(0, labels, count))
 
 
-def rows_of(entries: Entries, neighbours: str = "add_remove", most: int = 1) -> Rows:
+def rows_of(entries: Entries, neighbours: str = "add_remove", most: int = 1) -> SealedRows:
     return sealed(entries, NORM, relation(neighbours), most=most)
 
 
@@ -53,11 +53,11 @@ def test_gradients_are_exact_and_depend_on_each_row_alone(name: str, labels: int
     draws = np.random.default_rng(3)
     weights = on_grid(np.where(draws.integers(0, 2, (3, labels)), draws.normal(size=(3, labels)), HEAVIEST * 2.0))
     assert np.abs(weights).max() == HEAVIEST * WEIGHT
-    whole = pull(Facts.of(entries, labels), weights, SLOPES[name])
+    whole = pull(LabelledRows.of(entries, labels), weights, SLOPES[name])
     parts = np.zeros((3, labels), dtype=object)
     for place in range(40):
         row = entries_of(entries.features[[place]], entries.target[[place]])
-        parts += pull(Facts.of(row, labels), weights, SLOPES[name]).astype(object) * int(entries.counts[place])
+        parts += pull(LabelledRows.of(row, labels), weights, SLOPES[name]).astype(object) * int(entries.counts[place])
     assert (whole.astype(object) == parts).all()
 
 
@@ -68,7 +68,7 @@ def test_no_row_adds_more_than_declared(features: list[int], target: int, seed: 
     rows = rows_of(some())
     for slope in SLOPES.values():
         change = Pulls.of(rows, 3, slope).at(np.zeros((3, 3))).sensitivity
-        added = pull(Facts.of(entries_of([features], [target]), 3), weights, slope).astype(object)
+        added = pull(LabelledRows.of(entries_of([features], [target]), 3), weights, slope).astype(object)
         assert (added**2).sum() <= change.need("l2_squared", mechanism="")
         assert np.abs(added).sum() <= change.need("l1", mechanism="")
     summed = _moments(entries_of([features], [target])).astype(object)
@@ -80,7 +80,7 @@ def test_no_row_adds_more_than_declared(features: list[int], target: int, seed: 
 def test_every_label_has_a_score_of_its_own() -> None:
     """With three labels each pulls at its own column, the first one too."""
     entries = some(60, labels=3)
-    pulled = pull(Facts.of(entries, 3), np.zeros((3, 3), dtype=np.int64), SLOPES["cut"])
+    pulled = pull(LabelledRows.of(entries, 3), np.zeros((3, 3), dtype=np.int64), SLOPES["cut"])
     shares = -pulled[-1] / (ONE * SLOPES["cut"].steps(np.zeros(1, dtype=np.int64))[0])
     expected = [2 * (entries.target == label).sum() - 60 for label in range(3)]
     assert shares.tolist() == expected
@@ -88,7 +88,7 @@ def test_every_label_has_a_score_of_its_own() -> None:
 
 def test_centring_is_a_change_of_coordinates() -> None:
     """Scores of centred rows are those of the rows as they are, for the weights that belong to them."""
-    shape = Shape(10.0, np.array([0.25, -0.5, 0.0]), np.array([0.24, 0.24, 0.0]), 0.0)
+    shape = FeatureShape(10.0, np.array([0.25, -0.5, 0.0]), np.array([0.24, 0.24, 0.0]), 0.0)
     entries = entries_of([[ONE // 2, -ONE // 4, ONE], [ONE // 8, -ONE // 2, ONE]], [0, 1])
     weights = np.random.default_rng(2).normal(size=(3, 1))
     moved = opened(shape.centred(rows_of(entries)).entries)
@@ -99,7 +99,7 @@ def test_centring_is_a_change_of_coordinates() -> None:
 @settings(max_examples=100, deadline=None)
 def test_no_centred_row_is_longer_than_stated_or_off_the_grid(features: list[int], seed: int) -> None:
     draws = np.random.default_rng(seed)
-    shape = Shape(10.0, np.append(draws.uniform(-1, 1, 2), 0), draws.uniform(-1, 1, 3), 0.1)
+    shape = FeatureShape(10.0, np.append(draws.uniform(-1, 1, 2), 0), draws.uniform(-1, 1, 3), 0.1)
     rows = shape.centred(rows_of(entries_of([[*features, ONE]], [1])))
     kept = opened(rows.entries).features.astype(object)
     assert (kept**2).sum() <= rows.norm_squared <= NORM + ONE**2
@@ -118,7 +118,7 @@ def training(plan: Descent = SHORT, neighbours: str = "add_remove", most: int = 
     def run(entries: Entries) -> Any:
         rows = rows_of(entries, neighbours, most)
         with allowance_of(Budget(1, "1e-6"), rows.neighbours) as allowance:
-            weights = descended(rows, labels, SLOPES["cut"], plan, Purse(allowance), system_entropy())
+            weights = descended(rows, labels, SLOPES["cut"], plan, BudgetPart(allowance), system_entropy())
         return weights.tolist()
 
     return run
@@ -171,9 +171,9 @@ def test_early_stopping_by_the_data_is_noticed() -> None:
     def stopping(entries: Entries) -> Any:
         rows = rows_of(entries)
         with allowance_of(Budget(1, "1e-6"), rows.neighbours) as allowance:
-            purse, pulls = Purse(allowance), Pulls.of(rows, 1, SLOPES["cut"])
+            budget_part, pulls = BudgetPart(allowance), Pulls.of(rows, 1, SLOPES["cut"])
             weights = np.zeros((3, 1))
-            noise = purse.noise(purse.equal(4), pulls.at(weights).sensitivity)
+            noise = budget_part.noise(budget_part.equal(4), pulls.at(weights).sensitivity)
             for _ in range(3 + len(entries) % 2):
                 weights = weights - measure(noise, pulls.at(weights), allowance, system_entropy()) / 1e9
         return weights.tolist()
@@ -198,14 +198,14 @@ def test_a_scale_from_the_data_is_noticed() -> None:
 
 def test_exact_middles_that_centre_rows_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: rows moved by the exact middle of their range, instead of a noisy mean, all move when one row comes."""
-    real = Shape.centred
+    real = FeatureShape.centred
 
-    def leaky(self: Shape, rows: Rows) -> Rows:
+    def leaky(self: FeatureShape, rows: SealedRows) -> SealedRows:
         features = opened(rows.entries).features[:, :-1].astype(float)
         middle = (features.min(axis=0) + features.max(axis=0)) / (2 * ONE)
-        return real(Shape(self.count, np.append(middle, 0), np.ones(3), self.uncertain), rows)
+        return real(FeatureShape(self.count, np.append(middle, 0), np.ones(3), self.uncertain), rows)
 
-    monkeypatch.setattr(Shape, "centred", leaky)
+    monkeypatch.setattr(FeatureShape, "centred", leaky)
     entries = some(60)
     small = entries_of(np.column_stack([entries.features[:, :2] // 16, entries.features[:, 2]]), np.ones(60))
     assert "sensitivity" in {found.kind for found in replay(training(), small, grown(small)).findings}
@@ -214,14 +214,14 @@ def test_exact_middles_that_centre_rows_are_noticed(monkeypatch: pytest.MonkeyPa
 def test_steps_cost_what_the_budget_holds_and_no_more() -> None:
     rows = rows_of(some())
     with allowance_of(Budget(1, "1e-6"), rows.neighbours) as allowance:
-        purse = Purse(allowance)
-        before = purse.left
-        descended(rows, 1, SLOPES["cut"], SHORT, purse, system_entropy())
-        assert 0 <= purse.left < before * Fraction(1, 1000)
+        budget_part = BudgetPart(allowance)
+        before = budget_part.left
+        descended(rows, 1, SLOPES["cut"], SHORT, budget_part, system_entropy())
+        assert 0 <= budget_part.left < before * Fraction(1, 1000)
 
 
 def test_progress_is_told() -> None:
     rows, seen = rows_of(some()), list[float]()
     with allowance_of(Budget(1, "1e-6"), rows.neighbours) as allowance:
-        descended(rows, 1, SLOPES["cut"], SHORT, Purse(allowance), system_entropy(), seen.append)
+        descended(rows, 1, SLOPES["cut"], SHORT, BudgetPart(allowance), system_entropy(), seen.append)
     assert seen == [25, 50, 75, 100]

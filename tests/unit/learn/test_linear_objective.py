@@ -13,20 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.accounting.budget import Budget
-from dalenius.audit.replay.replaying import replay
+from dalenius.checks.replay.replaying import replay
 from dalenius.errors import InvalidParameter, UnusableValue
 from dalenius.learn.budgets import allowance_of, relation
 from dalenius.learn.linear import minimum as searching
 from dalenius.learn.linear import objective, output
-from dalenius.learn.linear.bends import MARGIN_BITS, REACH, SLOPE_BITS, Bend
-from dalenius.learn.linear.methods import learnt_weights
-from dalenius.learn.linear.minimum import FINE_BITS, TILT_BITS, Facts, RowCounts, Search, Tilted
-from dalenius.learn.linear.objective import TiltedMinimum, calibrated, counted
-from dalenius.learn.linear.vectors import normal_vector, spherical_vector
-from dalenius.learn.rows import ONE, Entries, Rows, sealed
-from dalenius.learn.slopes import Slope
+from dalenius.learn.linear.classifiers import learnt_weights
+from dalenius.learn.linear.losses_piecewise import MARGIN_BITS, REACH, SLOPE_BITS, Bend
+from dalenius.learn.linear.minimum import FINE_BITS, TILT_BITS, RowCounts, Search, SignedRows, Tilted
+from dalenius.learn.linear.objective import TiltedMinimum, calibrated, counted, normal_vector, spherical_vector
+from dalenius.learn.losses_tabulated import Slope
+from dalenius.learn.rows import ONE, Entries, SealedRows, sealed
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.losses import PureDP
 from dalenius.randomness.entropy import system_entropy
@@ -54,7 +53,7 @@ def some(count: int = 60, width: int = 3, *, seed: int = 1) -> Entries:
     return entries_of(features, target)
 
 
-def rows_of(entries: Entries, neighbours: str = "add_remove", most: int = 1) -> Rows:
+def rows_of(entries: Entries, neighbours: str = "add_remove", most: int = 1) -> SealedRows:
     return sealed(entries, 3 * ONE**2, relation(neighbours), most=most)
 
 
@@ -157,7 +156,7 @@ def test_minima_of_many_rows_are_certified_though_those_that_it_begins_with_misl
     features = np.where(np.arange(1700)[:, None] % 8 == 0, -entries.features, entries.features)
     entries = Entries(features, entries.target, entries.counts)
     tilted = Tilted(BENDS["cut"], 1, Fraction(1, 2), np.full(3, 3 << TILT_BITS))
-    search = Search(tilted, Facts.of(entries, 1))
+    search = Search(tilted, SignedRows.of(entries, 1))
     point = tilted.minimum(entries, norm_squared=3 * ONE**2)
     assert np.abs(search._start() - point).max() > 1 << (FINE_BITS - 3)
     assert search._start().any()
@@ -168,7 +167,7 @@ def test_minima_of_many_rows_are_certified_though_those_that_it_begins_with_misl
 WIDE = 24
 
 
-def very_many(count: int = 600) -> Rows:
+def very_many(count: int = 600) -> SealedRows:
     """About ten million rows of many features, each of which is as large as it can be."""
     draws = np.random.default_rng(9)
     features = draws.choice([-ONE, ONE], (count, WIDE))
@@ -186,7 +185,7 @@ def test_minima_of_very_many_rows_of_many_features_are_certified(name: str) -> N
     tilted = Tilted(BENDS[name], 1, ridge, np.zeros(WIDE, dtype=np.int64))
     point = tilted.minimum(unseal(rows.entries), norm_squared=rows.norm_squared)
     at_edges = [point + np.where(np.arange(WIDE) % 2, each, -each) for each in (-1, 1)]
-    search = Search(tilted, Facts.of(unseal(rows.entries), 1))
+    search = Search(tilted, SignedRows.of(unseal(rows.entries), 1))
     near = ridge / 2**searching.NEAR_BITS
     assert all(search._exactly(each, near)[1] for each in at_edges), "neighbouring points of the grid would do as well"
 
@@ -196,7 +195,7 @@ def test_where_a_ridge_is_too_small_for_so_many_rows_nothing_is_certified() -> N
     rows = very_many()
     small = Fraction(600 * 2**14, 1 << 25)
     tilted = Tilted(BENDS["hinge"], 1, small, np.zeros(WIDE, dtype=np.int64))
-    search = Search(tilted, Facts.of(unseal(rows.entries), 1))
+    search = Search(tilted, SignedRows.of(unseal(rows.entries), 1))
     with pytest.raises(ArithmeticError):
         search.found()
 
@@ -223,7 +222,7 @@ def test_a_search_that_goes_wrong_certifies_nothing(monkeypatch: pytest.MonkeyPa
 def test_float_gradients_alone_would_certify_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: floats that claim a gradient of 0 are not believed."""
     monkeypatch.setattr(Search, "_nearly", lambda self, weights: (np.zeros(3), np.zeros(len(self.facts.counts))))
-    search = Search(Tilted(BENDS["cut"], 1, Fraction(1), np.zeros(3, dtype=np.int64)), Facts.of(some(), 1))
+    search = Search(Tilted(BENDS["cut"], 1, Fraction(1), np.zeros(3, dtype=np.int64)), SignedRows.of(some(), 1))
     monkeypatch.setattr(Search, "_step", lambda self, place, rows: np.zeros(3))
     with pytest.raises(ArithmeticError):
         search.found()
@@ -361,7 +360,7 @@ def test_corners_alone_would_be_far_too_dear_for_many_rows(monkeypatch: pytest.M
 def test_units_with_many_rows_have_a_minimum(delta: str) -> None:
     rows = rows_of(some(400), most=50)
     with allowance_of(Budget(1, delta), rows.neighbours) as allowance:
-        found = learnt_weights("objective", rows, 1, Slope(steepest=0.5), Purse(allowance), system_entropy())
+        found = learnt_weights("objective", rows, 1, Slope(steepest=0.5), BudgetPart(allowance), system_entropy())
     assert np.isfinite(found).all()
 
 
@@ -435,7 +434,7 @@ def learning(method: str, delta: str, neighbours: str, most: int = 1) -> Any:
     def run(entries: Entries) -> Any:
         rows = rows_of(entries, neighbours, most)
         with allowance_of(Budget(1, delta), rows.neighbours) as allowance:
-            weights = learnt_weights(method, rows, 1, Slope(steepest=0.5), Purse(allowance), system_entropy())
+            weights = learnt_weights(method, rows, 1, Slope(steepest=0.5), BudgetPart(allowance), system_entropy())
         return weights.tolist()
 
     return run

@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.learn.lines import Line, offsets
 from dalenius.learn.rows import ONE
 from dalenius.learn.tables import Encoder
+from dalenius.learn.terms import ClampedLine, offsets
 from dalenius.query.types import Domain, Number
-from dalenius.release.axes import Axis
+from dalenius.tabular.columns import BinnedColumn
 
 WIDE = 2**100
 
 
-def number(lower: int, upper: int, width: int, *, nullable: bool = False) -> Axis:
+def number(lower: int, upper: int, width: int, *, nullable: bool = False) -> BinnedColumn:
     """Whole numbers, cut into bins of a width."""
     cut = Number(nullable, lower // width, upper // width, dl.Int(0, 1).step * width)
-    return Axis("x", Number(nullable, lower, upper), cut)
+    return BinnedColumn("x", Number(nullable, lower, upper), cut)
 
 
-def steps(axis: Axis) -> list[int]:
-    return Line.of(axis).at(offsets(axis)).tolist()
+def steps(axis: BinnedColumn) -> list[int]:
+    return ClampedLine.of(axis).at(offsets(axis)).tolist()
 
 
 def test_a_range_goes_from_one_end_of_the_grid_to_the_other() -> None:
@@ -52,7 +52,7 @@ def test_bins_wider_than_the_range_stay_on_the_grid(width: int) -> None:
 )
 def test_dates_are_numbers_too(domain: Domain) -> None:
     few = domain.within(domain.lower, domain.lower + 365)  # type: ignore[attr-defined]
-    found = steps(Axis("day", few, few))
+    found = steps(BinnedColumn("day", few, few))
     assert (found[0], found[-1]) == (-ONE, ONE)
     assert found == sorted(found)
 

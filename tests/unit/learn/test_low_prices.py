@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import dalenius as dl
+from costs import cases
 from dalenius.accounting.allowance import Allowance
-from dalenius.accounting.amounts import Amount
-from dalenius.curator.databases import Database
+from dalenius.accounting.amounts import Charge
 from dalenius.errors import InvalidParameter, WorkStopped
 from dalenius.learn import (
     BernoulliNB,
@@ -23,15 +23,17 @@ from dalenius.learn import (
     Ridge,
 )
 from dalenius.learn.budgets import relation
-from dalenius.learn.linear import objective, vectors
-from dalenius.learn.linear.bends import Bend, Curve, Huber
-from dalenius.learn.linear.vectors import normal_vector, spherical_vector
-from dalenius.learn.rows import ONE, Entries, Rows, sealed
-from dalenius.learn.slopes import Slope
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.purse import Purse
+from dalenius.learn.linear import objective
+from dalenius.learn.linear import objective as vectors
+from dalenius.learn.linear.losses_piecewise import Bend, Curve, Huber
+from dalenius.learn.linear.objective import normal_vector, spherical_vector
+from dalenius.learn.losses_tabulated import Slope
+from dalenius.learn.rows import ONE, Entries, SealedRows, sealed
+from dalenius.mechanisms.budget_parts import BudgetPart
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.privacy.exact import unseal
 from dalenius.randomness.entropy import system_entropy
+from dalenius.session.databases import Database
 
 LOW = ["1e-3", "1e-4", "1e-5"]
 ORDER = Fraction(21, 10)  # that of a population with a budget of (50, 1e-9)
@@ -63,7 +65,8 @@ def trial(delta: str | None = "1e-9", count: int = 3000) -> Database:
         ),
         population="patients",
         unit="patient",
-        most=dl.Most(rows=1, groups=1),
+        max_rows=1,
+        max_groups=1,
         columns={
             "age": dl.Int(0, 120),
             "dose": dl.Int(0, 5),
@@ -90,7 +93,7 @@ def fits(db: Database, epsilon: str) -> None:
     PrivateGridSearch(LinearSVC(epsilon=epsilon), {"method": ["objective", "output"]}).fit(rows, "outcome")
 
 
-@pytest.mark.parametrize("epsilon", LOW)
+@cases("epsilon", LOW, fast=1)
 def test_fits_on_tables_end_at_low_prices(db: Database, epsilon: str) -> None:
     fits(db, epsilon)
 
@@ -135,7 +138,7 @@ def test_vectors_hold_numbers_beyond_64_bits_to_the_last_digit() -> None:
         assert any(each % 2**40 for each in drawn.tolist())
 
 
-def extreme(kind: int) -> Rows:
+def extreme(kind: int) -> SealedRows:
     """Rows of one kind, on the corners of what is declared, or none at all."""
     features = np.repeat(np.array([[[ONE, ONE]], [[-ONE, ONE]], [[0, ONE]]])[kind % 3], 40 * (kind < 3), axis=0)
     target = np.full(len(features), ONE if kind == 2 else 1)
@@ -143,7 +146,7 @@ def extreme(kind: int) -> Rows:
     return sealed(Entries(features.astype(np.int16), target, counts), 2 * ONE**2, relation("add_remove"))
 
 
-@pytest.mark.parametrize("name", CURVES)
+@cases("name", CURVES, fast=1)
 @pytest.mark.parametrize("order", [None, ORDER, Fraction(40)])
 def test_a_minimum_is_found_at_every_price_whatever_the_rows_are(name: str, order: Fraction | None) -> None:
     label = None if name == "residuals" else 1
@@ -156,7 +159,7 @@ def test_a_minimum_is_found_at_every_price_whatever_the_rows_are(name: str, orde
             assert len(mechanism.release(unseal(objective.counted(rows)), system_entropy())) == rows.width
 
 
-@pytest.mark.parametrize("name", CURVES)
+@cases("name", CURVES, fast=1)
 @pytest.mark.parametrize("order", [None, ORDER, Fraction(40)])
 @pytest.mark.parametrize("most", [1, 30])
 def test_no_tilt_that_occurs_makes_weights_too_large(name: str, order: Fraction | None, most: int) -> None:
@@ -189,7 +192,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@cases("name", REFUSED, fast=1)
 def test_what_public_facts_rule_out_is_refused_before_it_is_charged(name: str) -> None:
     model, target, columns, named = REFUSED[name]
     with trial(count=50) as db:
@@ -201,6 +204,6 @@ def test_what_public_facts_rule_out_is_refused_before_it_is_charged(name: str) -
 
 
 def test_a_purse_that_is_too_empty_does_not_say_that_nothing_was_charged() -> None:
-    little = Allowance(Amount(divergence=3, order=None), neighbours=relation("add_remove"))
+    little = Allowance(Charge(divergence=3, order=None), neighbours=relation("add_remove"))
     with little as allowance, pytest.raises(InvalidParameter, match="stays charged"):
-        Purse(allowance).equal(4)
+        BudgetPart(allowance).equal(4)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from costs import cases
 from dalenius.learn.linear import minimum
-from dalenius.learn.linear.bends import Bend, Curve, Huber
+from dalenius.learn.linear.losses_piecewise import Bend, Curve, Huber
 from dalenius.learn.linear.minimum import TILT_BITS, Search, Tilted
+from dalenius.learn.losses_tabulated import Slope
 from dalenius.learn.rows import ONE, PIECE, Entries
-from dalenius.learn.slopes import Slope
 
 LEAST = Fraction(1, 2)
 CURVES: dict[str, Curve] = {
@@ -42,7 +43,7 @@ def searched(entries: Entries, curve: Curve, tilt: Any = 0) -> None:
     Tilted(curve, label, on_grid, pulled.astype(np.int64)).minimum(entries, norm_squared=8 * ONE**2)
 
 
-@pytest.mark.parametrize("name", CURVES)
+@cases("name", CURVES, fast=1)
 def test_the_minimum_of_heavy_tables_is_found_in_a_part_of_the_steps(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,8 +14,9 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
+from costs import cases
 from dalenius.accounting.budget import Budget
-from dalenius.audit.replay.replaying import replay
+from dalenius.checks.replay.replaying import replay
 from dalenius.errors import InvalidParameter
 from dalenius.learn.budgets import rectangle_of
 from dalenius.learn.models import PrivateModel
@@ -24,9 +25,8 @@ from dalenius.learn.moments.averages import MeanEstimator, StandardScaler
 from dalenius.learn.moments.bayes import BernoulliNB, CategoricalNB, GaussianNB
 from dalenius.learn.moments.covariances import PCA, Covariance, possible
 from dalenius.learn.moments.quantiles import QuantileEstimator
-from dalenius.learn.moments.regression import LinearRegression, Ridge
-from dalenius.learn.moments.residuals import unexplained
-from dalenius.learn.rows import Rows
+from dalenius.learn.moments.regression import LinearRegression, Ridge, unexplained
+from dalenius.learn.rows import SealedRows
 from dalenius.privacy.exact import unseal
 
 LARGE = 9000
@@ -96,7 +96,7 @@ class FromData(LinearRegression):
 class MeanForSum(LinearRegression):
     """Residuals divided by how many rows there are: a fact that nobody paid for."""
 
-    def _learn(self, rows: Rows, *how: Any) -> Any:
+    def _learn(self, rows: SealedRows, *how: Any) -> Any:
         count = unseal(rows.count())[0]
         return {name: array / count for name, array in super()._learn(rows, *how).items()}
 
@@ -110,7 +110,7 @@ def test_bounds_or_counts_from_the_data_are_found() -> None:
 
 
 def test_residuals_that_are_not_cut_off_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wild(rows: Rows, weights: Any) -> Any:
+    def wild(rows: SealedRows, weights: Any) -> Any:
         honest = unexplained(rows, weights)
         return rows.entries.map(
             lambda entries: np.append(entries.features.T.astype(np.int64) @ (entries.target * 3), 0),
@@ -158,7 +158,7 @@ CONVENTIONAL: dict[str, PrivateModel] = {
 }
 
 
-@pytest.mark.parametrize("model", CONVENTIONAL.values(), ids=CONVENTIONAL)
+@cases("model", CONVENTIONAL.values(), ids=CONVENTIONAL, fast=4)
 def test_scikit_learns_checks_fail_only_where_noise_makes_them(model: PrivateModel) -> None:
     expected = EXPECTED | (OF_SCALERS if isinstance(model, StandardScaler) else {})
     results = check_estimator(model, on_fail=None, on_skip=None, expected_failed_checks=expected)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dalenius.learn.budgets import allowance_of, budget_of
 from dalenius.learn.moments.bayes import ClassSums
-from dalenius.learn.moments.residuals import unexplained
+from dalenius.learn.moments.regression import unexplained
 from dalenius.learn.moments.sums import (
     crossed,
     parts,
@@ -24,8 +24,8 @@ from dalenius.learn.moments.sums import (
     sums,
     targets,
 )
-from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Rows, entries_of, sealed
-from dalenius.mechanisms.purse import Purse, deviation
+from dalenius.learn.rows import ONE, PIECE, Entries, Integers, SealedRows, entries_of, sealed
+from dalenius.mechanisms.budget_parts import BudgetPart, deviation
 from dalenius.privacy.exact import Exact, unseal
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.sensitivity import Sensitivity
@@ -33,7 +33,7 @@ from dalenius.randomness.entropy import fresh_entropy
 
 ROW = AddRemove("row")
 WEIGHTS = np.array([0.5, -2.0, 900.0, 0.25])
-SUMS: dict[str, Callable[[Rows], Exact[Integers]]] = {
+SUMS: dict[str, Callable[[SealedRows], Exact[Integers]]] = {
     "sums": sums,
     "squares": squares,
     "products": products,
@@ -45,7 +45,7 @@ SUMS: dict[str, Callable[[Rows], Exact[Integers]]] = {
 
 def rows_of(
     features: np.ndarray, target: np.ndarray, neighbours: Neighbours = ROW, most: int = 1, norm: float | None = None
-) -> Rows:
+) -> SealedRows:
     squared = 3 * ONE**2 if norm is None else int((norm * ONE) ** 2)
     return sealed(entries_of(features, target, squared), squared, neighbours, most=most)
 
@@ -118,8 +118,8 @@ def test_an_entry_counts_for_all_rows_that_it_stands_for() -> None:
     counts = np.array([PIECE, 3])
     unstated = Sensitivity(neighbours=ROW)
 
-    def rows(entries: Entries) -> Rows:
-        return Rows(Exact(entries, sensitivity=unstated, neighbours=ROW), 3, 3 * ONE**2)
+    def rows(entries: Entries) -> SealedRows:
+        return SealedRows(Exact(entries, sensitivity=unstated, neighbours=ROW), 3, 3 * ONE**2)
 
     packed = rows(Entries(steps, target, counts))
     each = rows(
@@ -149,16 +149,16 @@ def test_parts_sum_up_to_no_more_than_the_purse(delta: object) -> None:
     shares = {"one": Fraction(1, 3), "other": Fraction(2, 3)}
     rows = rows_of(np.ones((4, 3)), np.zeros(4, dtype=np.int64))
     with allowance_of(budget_of(1, delta, None), ROW) as allowance:
-        purse = Purse(allowance)
-        paid = parts(purse, shares)
-        noisy = released(sums(rows), ONE, purse, paid["one"], fresh_entropy())
-        assert noisy.deviation == deviation(purse.noise(paid["one"], sums(rows).sensitivity)) / ONE
-        released(products(rows), ONE**2, purse, paid["other"], fresh_entropy())
+        budget_part = BudgetPart(allowance)
+        paid = parts(budget_part, shares)
+        noisy = released(sums(rows), ONE, budget_part, paid["one"], fresh_entropy())
+        assert noisy.deviation == deviation(budget_part.noise(paid["one"], sums(rows).sensitivity)) / ONE
+        released(products(rows), ONE**2, budget_part, paid["other"], fresh_entropy())
         assert allowance.left.divergence < 3
 
 
 def test_norms_that_are_not_square_are_rounded_to_the_safe_side() -> None:
-    rows = Rows(rows_of(np.ones((1, 3)), np.zeros(1, dtype=np.int64)).entries, 3, 7)
+    rows = SealedRows(rows_of(np.ones((1, 3)), np.zeros(1, dtype=np.int64)).entries, 3, 7)
     assert products(rows).sensitivity.l1 == (3 * 7 + 7) // 2
     assert products(rows).sensitivity.l2_squared <= 49
     assert sums(rows).sensitivity.l1 == isqrt(21)

@@ -10,9 +10,9 @@ import pytest
 
 import dalenius as dl
 from clinics import clinic, visits
-from dalenius.audit.replay.replaying import replay
-from dalenius.curator.databases import Database
-from dalenius.curator.door import allowance, measured
+from costs import cases
+from dalenius.checks.replay.replaying import replay
+from dalenius.engines.engine import Statements
 from dalenius.errors import InvalidParameter
 from dalenius.learn.clusters.kmeans import KMeans
 from dalenius.learn.engine_rows import EngineRows
@@ -24,6 +24,8 @@ from dalenius.learn.moments.regression import LinearRegression, Ridge
 from dalenius.learn.tables import Training
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.session.databases import Database
+from dalenius.session.executor import allowance, measured
 
 PLANS: dict[str, tuple[PrivateModel, str | None, list[str]]] = {
     "linear": (LinearRegression(), "cost", ["age", "city"]),
@@ -68,13 +70,13 @@ def running(training: Training) -> Any:
 
     def run(db: Database) -> Any:
         with allowance(training, relations) as paid:
-            learnt = measured(training, db._asker.curator.engine, paid)
+            learnt = measured(training, Statements(db._principal.curator.engine), paid)
             return {name: array.tolist() for name, array in learnt.items()}
 
     return run
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+@cases("plan", PLANS.values(), ids=PLANS, fast=1)
 def test_neighbours_are_treated_alike(plan: tuple[PrivateModel, str | None, list[str]]) -> None:
     model, target, columns = plan
     with clinic(data=visits(patients=40, each=2)) as before, clinic(data=odd()) as after:
@@ -95,7 +97,7 @@ def test_rows_of_one_patient_that_count_for_one_are_found(monkeypatch: pytest.Mo
         assert "sensitivity" in {finding.kind for finding in found.findings}
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+@cases("plan", PLANS.values(), ids=PLANS, fast=2)
 def test_no_row_leaves_the_engine(plan: tuple[PrivateModel, str | None, list[str]]) -> None:
     """What comes back has a size that public keys decide, whatever the number of rows."""
     model, target, columns = plan
@@ -103,7 +105,7 @@ def test_no_row_leaves_the_engine(plan: tuple[PrivateModel, str | None, list[str
     for patients in (30, 3000):
         with clinic(data=visits(patients=patients, each=1)) as db:
             _, training = model._planned(db.table("visits"), target, columns=columns)
-            engine, sizes = db._asker.curator.engine, []
+            engine, sizes = db._principal.curator.engine, []
 
             def look(step: Any, engine: Any = engine, sizes: list[int] = sizes) -> Any:
                 cells = engine.run(step)

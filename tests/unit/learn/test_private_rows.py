@@ -12,9 +12,9 @@ import pytest
 import dalenius as dl
 from clinics import clinic
 from dalenius import learn
-from dalenius.curator.databases import Database
 from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.learn import PCA, KMeans, LogisticRegression, MeanEstimator, PrivateGridSearch, Ridge, StandardScaler
+from dalenius.session.databases import Database
 
 ROWS = pd.DataFrame({"a": np.arange(20) / 20, "b": np.arange(20) / 40})
 LABELS = np.arange(20) % 2

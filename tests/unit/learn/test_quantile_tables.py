@@ -15,14 +15,14 @@ import pytest
 import dalenius as dl
 from checks import SeededEntropy
 from clinics import clinic, visits
-from dalenius.audit.replay.replaying import replay
-from dalenius.audit.training.replays import facts
-from dalenius.curator.databases import Database
+from dalenius.checks.replay.replaying import replay
+from dalenius.checks.training.replays import facts
 from dalenius.learn import QuantileEstimator, load
 from dalenius.learn.budgets import allowance_of
-from dalenius.learn.moments import ranks
-from dalenius.learn.moments.ranks import Ranks, RankTraining
-from dalenius.mechanisms.purse import Purse
+from dalenius.learn.moments import quantiles as ranks
+from dalenius.learn.moments.quantiles import Ranks, RankTraining
+from dalenius.mechanisms.budget_parts import BudgetPart
+from dalenius.session.databases import Database
 
 SHARES = (0.1, 0.5, 0.9)
 FINE = ["age", "cost"]
@@ -87,7 +87,7 @@ def test_missing_values_are_left_out() -> None:
     rows = {"id": range(3000), "wage": [None if each % 3 else 10.0 for each in range(3000)]}
     with dl.create() as db:
         db.add_population("people", budget=dl.Budget(epsilon=10))
-        db.add_table("wages", pa.table(rows), population="people", unit="id", most=dl.Most(rows=1, groups=1),
+        db.add_table("wages", pa.table(rows), population="people", unit="id", max_rows=1, max_groups=1,
                      columns={"wage": dl.Real(0, 100, step="0.5", nullable=True)})  # fmt: skip
         assert QuantileEstimator(SHARES, epsilon=5).fit(db.table("wages")).quantiles_.tolist() == [[10.0]] * 3
 
@@ -104,7 +104,7 @@ def test_of_equal_values_a_table_and_an_array_have_the_same_quantiles(db: Databa
     model = QuantileEstimator(SHARES)
     _, training = model._planned(db.table("visits"), None, columns=FINE)
     assert isinstance(training, RankTraining)
-    of_table = training.ranks(db._asker.curator.engine.run)
+    of_table = training.ranks(db._principal.curator.engine.run)
     rows = visits(patients=2000, each=1)
     codes = np.stack([rows["age"].to_numpy(), np.rint(rows["cost"].to_numpy() * 100).astype(np.int64)], axis=1)
     of_array = replace(Ranks.of_codes(codes, [120, 500_000], of_table.neighbours), most=of_table.most)
@@ -113,7 +113,7 @@ def test_of_equal_values_a_table_and_an_array_have_the_same_quantiles(db: Databa
         found = []
         for each in (of_table, of_array):
             with allowance_of(budget, each.neighbours) as allowance:
-                found.append(model._learn(each, Purse(allowance), SeededEntropy(7), None)["codes"].tolist())
+                found.append(model._learn(each, BudgetPart(allowance), SeededEntropy(7), None)["codes"].tolist())
         assert found[0] == found[1]
 
 

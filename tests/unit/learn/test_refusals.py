@@ -10,7 +10,6 @@ import pytest
 
 import dalenius as dl
 from clinics import clinic
-from dalenius.curator.databases import Database
 from dalenius.errors import InvalidParameter
 from dalenius.learn import (
     PCA,
@@ -27,6 +26,7 @@ from dalenius.learn import (
     QuantileEstimator,
     Ridge,
 )
+from dalenius.session.databases import Database
 
 ROWS = np.random.default_rng(0).uniform(0, 1, (20, 2))
 LABELS = np.arange(20) % 2

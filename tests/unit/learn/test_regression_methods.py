@@ -11,15 +11,15 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]
 from sklearn import linear_model
 
-from dalenius.audit.training.tables import database, people, table
+from dalenius.checks.training.arrays import database, people, table
 from dalenius.errors import InvalidParameter
 from dalenius.learn import LinearRegression, PrivateGridSearch, Ridge
 from dalenius.learn.budgets import relation
-from dalenius.learn.linear.bends import MARGIN_BITS, SLOPE_BITS, Huber
+from dalenius.learn.linear.losses_piecewise import MARGIN_BITS, SLOPE_BITS, Huber
 from dalenius.learn.linear.minimum import FINE_BITS, NEAR_BITS, RIDGE_BITS, TILT_BITS, Tilted
 from dalenius.learn.linear.objective import TiltedNormal, calibrated, counted
 from dalenius.learn.moments.adassp import _floor, least_eigenvalue
-from dalenius.learn.rows import ONE, Entries, Rows, sealed
+from dalenius.learn.rows import ONE, Entries, SealedRows, sealed
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.losses import PureDP
 
@@ -160,7 +160,7 @@ def test_prices_are_kept_and_used_up(order: Fraction | None, most: int) -> None:
 # ---- the least eigenvalue
 
 
-def rows_of(entries: Entries) -> Rows:
+def rows_of(entries: Entries) -> SealedRows:
     return sealed(entries, entries.features.shape[1] * ONE**2, relation("add_remove"))
 
 

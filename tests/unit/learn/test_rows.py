@@ -13,11 +13,10 @@ from dalenius.accounting.budget import Budget
 from dalenius.errors import InvalidParameter
 from dalenius.learn.budgets import allowance_of, budget_of, relation
 from dalenius.learn.encoding import Scale, norm_squared
-from dalenius.learn.exact_sums import product
-from dalenius.learn.rows import ONE, PIECE, Entries, Rows, entries_of, sealed, within_norm
-from dalenius.learn.slopes import ONE as FEATURE
-from dalenius.learn.slopes import SLOPE, WEIGHT, Slope
-from dalenius.mechanisms.purse import Purse
+from dalenius.learn.losses_tabulated import ONE as FEATURE
+from dalenius.learn.losses_tabulated import SLOPE, WEIGHT, Slope
+from dalenius.learn.rows import ONE, PIECE, Entries, SealedRows, entries_of, product, sealed, within_norm
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.privacy.exact import Exact, unseal
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.sensitivity import Sensitivity
@@ -132,9 +131,9 @@ def test_odds_are_those_of_the_label() -> None:
 
 def test_a_purse_is_spent_to_the_last_unit_in_equal_parts() -> None:
     with allowance_of(Budget(1, "1e-5"), ROW) as allowance:
-        purse = Purse(allowance)
-        part = purse.equal(7)
-        noise = purse.noise(part, Sensitivity(l1=1, l2_squared=1))
+        budget_part = BudgetPart(allowance)
+        part = budget_part.equal(7)
+        noise = budget_part.noise(part, Sensitivity(l1=1, l2_squared=1))
         for _ in range(7):
             allowance.draw(noise.loss(sensitivity=Sensitivity(l1=1, l2_squared=1)))
         assert allowance.left.divergence < 7
@@ -155,7 +154,7 @@ def _plain(entries: Entries) -> np.ndarray:
     return (entries.features.astype(np.int64) * entries.counts[:, None]).sum(axis=0)
 
 
-def _rows(features: np.ndarray, neighbours: AddRemove | Replace, most: int) -> Rows:
+def _rows(features: np.ndarray, neighbours: AddRemove | Replace, most: int) -> SealedRows:
     target = np.zeros(len(features), dtype=np.int64)
     rows = sealed(entries_of(features, target, 2 * ONE**2), 2 * ONE**2, neighbours, most=most)
     assert isinstance(rows.entries, Exact)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from clinics import clinic
+from costs import cases
 from dalenius.accounting.budget import Budget
 from dalenius.learn import PrivateGridSearch, QuantileEstimator, Ridge
-from dalenius.learn.settings import exactly
+from dalenius.learn.budgets import exactly
 
 LONG = np.linspace(0.0005, 0.9995, 1999)
 MOVED = np.where(np.arange(1999) == 900, (LONG[899] + LONG[900]) / 2, LONG)
@@ -51,7 +52,7 @@ def test_plain_settings_are_written_as_they_are() -> None:
         assert type(exactly(value)) is type(value)
 
 
-@pytest.mark.parametrize("place", [0, 1])
+@cases("place", [0, 1], fast=1)
 def test_quantiles_that_differ_in_the_tenth_digit_or_in_the_middle_are_another_fit(place: int) -> None:
     with clinic() as db:
         one, other = (QuantileEstimator(each, epsilon="0.1") for each in APART[place])

@@ -12,14 +12,18 @@ import pytest
 
 import dalenius as dl
 from clinics import CITIES, clinic, visits
-from dalenius.audit.replay.replaying import replay
-from dalenius.curator.databases import Database
-from dalenius.curator.door import allowance, measured
-from dalenius.errors import BudgetExceeded, InvalidParameter
+from costs import cases
+from dalenius.checks.replay.replaying import replay
+from dalenius.engines.engine import Statements
+from dalenius.errors import BudgetExceeded, DamagedAnswer, InvalidParameter
 from dalenius.learn import PCA, KMeans, LogisticRegression, StandardScaler, load
-from dalenius.learn.rows import ONE, PIECE
-from dalenius.learn.tables import Encoder, Training, as_answer, from_answer
-from dalenius.privacy.exact import unseal
+from dalenius.learn.rows import ONE
+from dalenius.learn.tables import Encoder, Training
+from dalenius.session.answers.answers import Answer
+from dalenius.session.answers.columns import AnswerColumn
+from dalenius.session.answers.encoding import decoded, encoded
+from dalenius.session.databases import Database
+from dalenius.session.executor import allowance, measured
 
 FEATURES = ["age", "cost"]
 
@@ -87,28 +91,21 @@ def test_labels_and_features_come_from_the_catalog(db: Database) -> None:
 
 
 def test_texts_become_indicators_and_what_is_not_listed_counts_as_null(db: Database) -> None:
-    carrier = model()._planned(db.table("visits"), "city", columns=["age"])[0]
-    encoder = Encoder((carrier.axes[-1],))
+    binned = model()._planned(db.table("visits"), "city", columns=["age"])[0]
+    encoder = Encoder((binned.axes[-1],))
     assert encoder.names == [*(f"city={city}" for city in CITIES), "city=NULL"]
     assert encoder.transform({"city": ["Bergen", "Rome", None]}).tolist() == [[0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1]]
     assert encoder.norm_squared == ONE**2
 
 
-def test_large_counts_are_cut_into_pieces(db: Database) -> None:
-    numbers = pa.table({"patient_id": range(PIECE + 7)})
-    same = visits(patients=1, each=1).drop_columns(["patient_id"])
-    rows = pa.concat_tables([same] * (PIECE + 7)).append_column("patient_id", numbers["patient_id"])
-    with clinic(data=rows) as large:
-        training = planned(large)
-        entries = unseal(
-            training.rows(large._asker.curator.engine.run(training.passes[0], seconds=60, tick=None)).entries
-        )
-        assert sorted(entries.counts.tolist()) == [7, PIECE]
-
-
 def test_what_was_learnt_is_stored_exactly() -> None:
-    learnt = {"weights": np.array([[1 / 3, -2.5e-300], [1e300, 0.0]]), "count": np.array([7.0])}
-    again = from_answer(as_answer(learnt))
+    learnt = {"weights": np.array([[1 / 3, -2.5e-300], [1e300, 0.0]]), "count": np.array([7])}
+    with clinic() as db:
+        training = planned(db)
+        again = training.decode(decoded(encoded(training.encode(learnt))))
+        with pytest.raises(DamagedAnswer, match="arrays that were learnt"):
+            training.decode(Answer((AnswerColumn("number", (1.0,)),)))
+    assert list(again) == list(learnt)
     assert all(np.array_equal(learnt[name], again[name]) for name in learnt)
 
 
@@ -128,7 +125,7 @@ def poisoned(rows: int) -> pa.Table:
     return pa.concat_tables([base, odd])
 
 
-@pytest.mark.parametrize("rows", [1, 500])
+@cases("rows", [1, 500], fast=1)
 @pytest.mark.parametrize(("method", "least"), [("objective", 5), ("output", 5), ("gradient", 10)])
 def test_neighbours_are_treated_alike(rows: int, method: str, least: int) -> None:
     with clinic(data=visits(patients=40, each=2)) as before, clinic(data=poisoned(rows)) as after:
@@ -195,7 +192,7 @@ def _running(training: Training) -> Any:
 
     def run(db: Database) -> Any:
         with allowance(training, relations) as paid:
-            learnt = measured(training, db._asker.curator.engine, paid)
+            learnt = measured(training, Statements(db._principal.curator.engine), paid)
             return {name: array.tolist() for name, array in learnt.items()}
 
     return run

@@ -12,18 +12,28 @@ from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from clinics import CITIES, clinic
-from dalenius.audit.replay.replaying import Replayed, replay
+from costs import cases
+from dalenius.checks.replay.replaying import Replayed, replay
 from dalenius.errors import InvalidParameter
 from dalenius.learn.budgets import allowance_of, budget_of, relation
 from dalenius.learn.encoding import Scale
-from dalenius.learn.rows import ONE, PIECE, Entries, Rows, entries_of, sealed
-from dalenius.learn.slopes import SLOPE, WEIGHT
+from dalenius.learn.losses_tabulated import SLOPE, WEIGHT
+from dalenius.learn.rows import ONE, PIECE, Entries, SealedRows, entries_of, sealed
 from dalenius.learn.trees import boosting
-from dalenius.learn.trees.boosting import Boosting, Labels, Loss, Squares, _Model, boosted, counts, slopes
-from dalenius.learn.trees.cells import FINE, Choice, Layout, Number
+from dalenius.learn.trees.boosting import (
+    Boosting,
+    BoostingLoss,
+    Labels,
+    Splits,
+    SquaredLoss,
+    _Model,
+    boost,
+    counts,
+    slopes,
+)
+from dalenius.learn.trees.cells import FINE, ChoiceCells, Layout, NumberCells
 from dalenius.learn.trees.ensembles import GradientBoostingClassifier, GradientBoostingRegressor
-from dalenius.learn.trees.splits import Splits
-from dalenius.mechanisms.purse import Purse
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.privacy.exact import unseal
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.randomness.entropy import fresh_entropy
@@ -102,7 +112,7 @@ def test_a_private_table_is_charged_and_its_texts_are_groups() -> None:
         assert db.spent()["patients"].share > 0
         assert set(fitted.predict({"age": [3, 80], "cost": [1.0, 2.0]})) <= set(CITIES)
         number = GradientBoostingRegressor(epsilon=1).fit(db.table("visits"), "cost", columns=["age", "city"])
-        assert [type(feature) for feature in number.layout_.features] == [Number, Choice]
+        assert [type(feature) for feature in number.layout_.features] == [NumberCells, ChoiceCells]
         found = number.predict({"age": [3, 80], "city": ["Oslo", None]})
         assert ((found >= 0) & (found <= 5000)).all()
         with pytest.raises(InvalidParameter):
@@ -143,12 +153,13 @@ UNLIKE = {
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     "model",
     [
         GradientBoostingClassifier(epsilon=5000, delta="1e-5", bounds=(-10, 10), classes="public"),
         GradientBoostingRegressor(epsilon=5000, delta="1e-5", bounds=(-10, 10), target_bounds=(-4, 4)),
     ],
+    fast=1,
 )
 def test_they_are_estimators_like_all_others(model: Any) -> None:
     results = check_estimator(model, expected_failed_checks=UNLIKE, on_fail=None, on_skip=None)
@@ -165,20 +176,20 @@ def layout() -> Layout:
 @given(st.lists(st.lists(st.integers(-ONE, ONE), min_size=5, max_size=5), min_size=1, max_size=9))
 def test_every_row_is_in_one_cell_of_each_feature_by_itself(rows: list[list[int]]) -> None:
     made = layout()
-    places = made.places(np.array(rows))
+    places = made.indices(np.array(rows))
     for column, part in enumerate(made.parts):
         assert ((places[:, column] >= part.start) & (places[:, column] < part.stop)).all()
-    assert places.tolist() == [made.places(np.array([row]))[0].tolist() for row in rows]
+    assert places.tolist() == [made.indices(np.array([row]))[0].tolist() for row in rows]
 
 
 def test_groups_take_the_first_of_the_largest_and_have_a_cell_for_none() -> None:
-    group = Choice((0, 1, 2))
+    group = ChoiceCells((0, 1, 2))
     rows = np.array([[0, ONE, 0], [ONE, ONE, 0], [0, 0, 0], [0, 5, ONE], [-ONE, 0, -1]])
     assert group.of(rows).tolist() == [1, 0, 3, 2, 3]
 
 
 def test_cells_are_of_equal_width() -> None:
-    number = Number(0, -ONE, ONE)
+    number = NumberCells(0, -ONE, ONE)
     steps = np.arange(-ONE - 5, ONE + 6)[:, None]
     sizes = np.bincount(number.of(steps))
     assert len(sizes) == FINE
@@ -206,15 +217,15 @@ def test_noise_alone_makes_no_cut_fail() -> None:
 
 @given(st.integers(-ONE, ONE), st.integers(-(2**40), 2**40), st.integers(0, 2))
 def test_no_slope_is_steeper_than_declared(target: int, score: int, label: int) -> None:
-    assert abs(int(Squares().slopes(np.array([target]), np.array([[score]]))[0, 0])) <= Squares().cap
+    assert abs(int(SquaredLoss().slopes(np.array([target]), np.array([[score]]))[0, 0])) <= SquaredLoss().cap
     several = Labels(3).slopes(np.array([label]), np.array([[score, -score, 0]]))
     assert np.abs(several).max() <= Labels(3).cap
 
 
 def test_slopes_are_those_of_the_loss() -> None:
     half = WEIGHT // 2
-    assert Squares().slopes(np.array([ONE // 4]), np.array([[0]]))[0, 0] == SLOPE // 4
-    assert Squares().slopes(np.array([ONE]), np.array([[0]]))[0, 0] == SLOPE // 2
+    assert SquaredLoss().slopes(np.array([ONE // 4]), np.array([[0]]))[0, 0] == SLOPE // 4
+    assert SquaredLoss().slopes(np.array([ONE]), np.array([[0]]))[0, 0] == SLOPE // 2
     (slope,) = Labels(1).slopes(np.array([1]), np.array([[half]]))[0].tolist()
     assert slope / SLOPE == pytest.approx(1 / (1 + np.exp(0.5)), abs=0.01)
     (slope,) = Labels(1).slopes(np.array([0]), np.array([[-half]]))[0].tolist()
@@ -227,15 +238,15 @@ STRANGERS = {
     "all indicators": [0, 0, 1, 1, 1],
     "no indicator": [1, 100, 0, 0, 0],
 }
-LOSSES: list[Loss] = [Labels(1), Labels(3), Squares()]
+LOSSES: list[BoostingLoss] = [Labels(1), Labels(3), SquaredLoss()]
 
 
-def rows_of(data: Any, target: Any, most: int = 1) -> Rows:
+def rows_of(data: Any, target: Any, most: int = 1) -> SealedRows:
     scaled = Scale.declared(BOUNDS, 5).scaled(data)
     return sealed(entries_of(scaled, np.asarray(target), 5 * ONE**2), 5 * ONE**2, ROW, most=most)
 
 
-def model_of(made: Layout, loss: Loss) -> _Model:
+def model_of(made: Layout, loss: BoostingLoss) -> _Model:
     chance = np.random.default_rng(3)
     return _Model(chance.normal(0, 2, (made.cells, loss.scores)), chance.normal(0, 2, loss.scores))
 
@@ -243,7 +254,7 @@ def model_of(made: Layout, loss: Loss) -> _Model:
 @pytest.mark.parametrize("stranger", STRANGERS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("wanted", [0, 1, ONE, -ONE])
-def test_no_row_moves_a_sum_further_than_declared(stranger: str, loss: Loss, wanted: int) -> None:
+def test_no_row_moves_a_sum_further_than_declared(stranger: str, loss: BoostingLoss, wanted: int) -> None:
     data, told = labels(40)
     more, known = np.vstack([data, STRANGERS[stranger]]), np.append(told, wanted)
     made = layout()
@@ -299,7 +310,7 @@ def replayed(
     return found
 
 
-@pytest.mark.parametrize("numbers", [False, True])
+@cases("numbers", [False, True], fast=1)
 @pytest.mark.parametrize("delta", ["1e-6", None])
 @pytest.mark.parametrize("relation_name", ["add_remove", "replace"])
 @pytest.mark.parametrize("stranger", STRANGERS)
@@ -312,18 +323,18 @@ def test_one_row_changes_no_call_no_parameter_and_no_value_further_than_declared
 
 
 def test_the_test_above_notices_cells_that_come_from_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    def leaky(self: Number, features: Any) -> Any:
+    def leaky(self: NumberCells, features: Any) -> Any:
         values = features[:, self.column]
         return (values - values.min()) * FINE // (values.max() - values.min() + 1)
 
-    monkeypatch.setattr(Number, "of", leaky)
+    monkeypatch.setattr(NumberCells, "of", leaky)
     assert replayed("no indicator").findings
 
 
 def test_the_test_above_notices_cuts_that_come_from_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     real_rows, real_cuts = GradientBoostingClassifier._rows, Splits.of
 
-    def seen(self: Any, features: Any, target: Any) -> Rows:
+    def seen(self: Any, features: Any, target: Any) -> SealedRows:
         exact = np.full(layout().cells, float(len(features) % 2))
         exact[:9] = len(features)
         monkeypatch.setattr(Splits, "of", lambda made, noisy, bins: real_cuts(made, exact, bins))
@@ -334,10 +345,10 @@ def test_the_test_above_notices_cuts_that_come_from_rows(monkeypatch: pytest.Mon
 
 
 def test_the_test_above_notices_slopes_without_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    def steep(self: Squares, target: Any, scores: Any) -> Any:
+    def steep(self: SquaredLoss, target: Any, scores: Any) -> Any:
         return target[:, None] * (WEIGHT // ONE) - scores
 
-    monkeypatch.setattr(Squares, "slopes", steep)
+    monkeypatch.setattr(SquaredLoss, "slopes", steep)
     assert {finding.kind for finding in replayed("an ordinary row", numbers=True).findings} == {"sensitivity"}
 
 
@@ -345,7 +356,7 @@ def test_the_test_above_notices_rows_in_several_cells(monkeypatch: pytest.Monkey
     """A row adds to a leaf of every feature, but is billed for one."""
     real = boosting.slopes
 
-    def cheap(placed: Rows, leaves: Any, model: Any, loss: Loss) -> Any:
+    def cheap(placed: SealedRows, leaves: Any, model: Any, loss: BoostingLoss) -> Any:
         billed = placed.change(l2_squared=2 * loss.cap**2, l1=2 * loss.cap)
         return real(placed, leaves, model, loss).map(lambda sums: sums, sensitivity=billed)
 
@@ -359,12 +370,12 @@ def test_all_rows_of_a_unit_are_counted(stated: int) -> None:
 
     def run(given: Any) -> Any:
         with allowance_of(budget_of(1, "1e-6", None), ROW) as allowance:
-            found = boosted(
+            found = boost(
                 rows_of(*given, most=stated),
                 layout(),
                 Labels(1),
                 Boosting(4, 0.3, 0.5),
-                Purse(allowance),
+                BudgetPart(allowance),
                 fresh_entropy(),
             )
         return found.scores.tolist(), found.intercept.tolist(), found.counts.tolist()
@@ -379,5 +390,5 @@ def test_all_rows_of_a_unit_are_counted(stated: int) -> None:
 def test_no_rows_at_all_are_learnt_from_like_others() -> None:
     with allowance_of(budget_of(1, "1e-6", None), ROW) as allowance:
         rows = rows_of(np.zeros((0, 5)), np.zeros(0, dtype=int))
-        found = boosted(rows, layout(), Labels(3), Boosting(4, 0.3, 0.5), Purse(allowance), fresh_entropy())
+        found = boost(rows, layout(), Labels(3), Boosting(4, 0.3, 0.5), BudgetPart(allowance), fresh_entropy())
     assert np.isfinite(found.scores).all()

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from clinics import clinic
-from dalenius.audit.training.arrays import ordinary
-from dalenius.audit.training.forms import FORMS, Form, shortened
-from dalenius.curator.asking.progress import bar, bar_of
+from dalenius.checks.training.arrays import ordinary
+from dalenius.checks.training.forms import FORMS, Form, shortened
 from dalenius.errors import InvalidParameter
 from dalenius.learn import KMeans, MeanEstimator
+from dalenius.session.progress import bar, bar_of
 
 ROWS = ordinary()
 WATCHED = [form for form in FORMS if not form.free]

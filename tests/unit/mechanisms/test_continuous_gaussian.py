@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
-from dalenius.mechanisms.continuous_gaussian import (
+from dalenius.mechanisms.noise.continuous_gaussian import (
     classic_gaussian_deviation,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_variance,
 )
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.privacy.neighbours import Replace
 from dalenius.privacy.sensitivity import Sensitivity
 

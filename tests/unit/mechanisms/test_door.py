@@ -10,12 +10,12 @@ import pytest
 
 from checks import SeededEntropy
 from dalenius.accounting.budget import Budget
-from dalenius.accounting.filters import Filter
+from dalenius.accounting.filters import PrivacyFilter
 from dalenius.errors import BudgetExceeded, FunctionFailed, InvalidParameter, NeighbourMismatch, UnusableValue
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.noisy_max import NoisyMax
-from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
+from dalenius.mechanisms.selection.noisy_max import NoisyMax
+from dalenius.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.sensitivity import Sensitivity
@@ -25,8 +25,8 @@ ROWS = AddRemove("row")
 COUNT = DiscreteLaplace.calibrated(sensitivity=1, epsilon="0.1", neighbours=ROWS)
 
 
-def budget(epsilon: str = "1", neighbours: Neighbours = ROWS) -> Filter:
-    return Filter(Budget(epsilon), neighbours=neighbours)
+def budget(epsilon: str = "1", neighbours: Neighbours = ROWS) -> PrivacyFilter:
+    return PrivacyFilter(Budget(epsilon), neighbours=neighbours)
 
 
 class Watched:
@@ -46,13 +46,13 @@ def watched(sensitivity: int = 1, neighbours: Neighbours = ROWS) -> tuple[Watche
 
 
 def test_a_measurement_costs_the_loss_of_one_use_and_gives_a_noisy_value() -> None:
-    purse = budget()
+    budget_part = budget()
     watch, exact = watched()
-    allowance = purse.allow(COUNT.loss(sensitivity=1))
+    allowance = budget_part.allow(COUNT.loss(sensitivity=1))
     noisy = measure(COUNT, exact, allowance, SeededEntropy(1))
     assert watch.opened == 1
     assert noisy == COUNT.release(100, SeededEntropy(1))
-    assert purse.left.divergence == 9 * 10**14
+    assert budget_part.left.divergence == 9 * 10**14
     assert allowance.left.divergence == 0
 
 
@@ -76,7 +76,7 @@ def test_an_allowance_pays_once_for_what_was_paid_once() -> None:
 
 @pytest.mark.textbook("S1.2")
 @pytest.mark.parametrize(
-    ("mechanism", "value", "purse"),
+    ("mechanism", "value", "budget_part"),
     [
         (ROWS, ROWS, Replace("row")),
         (ROWS, Replace("row"), ROWS),
@@ -85,11 +85,11 @@ def test_an_allowance_pays_once_for_what_was_paid_once() -> None:
     ],
 )
 def test_neighbours_that_differ_are_refused_and_cost_nothing(
-    mechanism: Neighbours, value: Neighbours, purse: Neighbours
+    mechanism: Neighbours, value: Neighbours, budget_part: Neighbours
 ) -> None:
     watch, exact = watched(neighbours=value)
     laplace = DiscreteLaplace.calibrated(sensitivity=1, epsilon="0.1", neighbours=mechanism)
-    allowance = budget(neighbours=purse).allow(COUNT.loss(sensitivity=1))
+    allowance = budget(neighbours=budget_part).allow(COUNT.loss(sensitivity=1))
     with pytest.raises(NeighbourMismatch, match="this call ran and charged nothing"):
         measure(laplace, exact, allowance, SeededEntropy(1))
     assert watch.opened == 0
@@ -113,13 +113,16 @@ def test_what_a_failing_function_says_stays_sealed_and_the_charge_stays() -> Non
 
 def test_a_mapped_vector_must_have_said_its_norm() -> None:
     scalar = Exact(3, sensitivity=1, neighbours=ROWS)
-    purse = budget()
+    budget_part = budget()
     with pytest.raises(FunctionFailed):
         measure(
-            COUNT, scalar.map(lambda n: [n, n], sensitivity=1), purse.allow(COUNT.loss(sensitivity=1)), SeededEntropy(1)
+            COUNT,
+            scalar.map(lambda n: [n, n], sensitivity=1),
+            budget_part.allow(COUNT.loss(sensitivity=1)),
+            SeededEntropy(1),
         )
     stated = scalar.map(lambda n: [n, n], sensitivity=Sensitivity(l1=2))
-    assert len(measure(COUNT, stated, purse.allow(COUNT.loss(sensitivity=2)), SeededEntropy(1))) == 2
+    assert len(measure(COUNT, stated, budget_part.allow(COUNT.loss(sensitivity=2)), SeededEntropy(1))) == 2
 
 
 def test_a_value_from_a_row_is_never_in_the_error_about_its_type() -> None:
@@ -133,7 +136,7 @@ def test_a_value_from_a_row_is_never_in_the_error_about_its_type() -> None:
 
 
 @pytest.mark.parametrize("place", range(4))
-@pytest.mark.parametrize("wrong", [None, 5, "abc", Filter, []])
+@pytest.mark.parametrize("wrong", [None, 5, "abc", PrivacyFilter, []])
 def test_a_wrong_argument_is_refused_before_anything_is_charged(place: int, wrong: object) -> None:
     watch, exact = watched()
     allowance = budget().allow(COUNT.loss(sensitivity=1))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from checks import SeededEntropy
 from choices import RELATIONS, ROUNDING, changes, grid, is_law, losses, remembered, worst_loss
 from dalenius.errors import InvalidParameter, MissingNeighbours, TheoremDoesNotApply
-from dalenius.mechanisms.exponential import ExponentialMechanism, best_of_two_bound
+from dalenius.mechanisms.selection.exponential import ExponentialMechanism, best_of_two_bound
 from dalenius.privacy.losses import BoundedRange
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import ball, lower, precise, upper

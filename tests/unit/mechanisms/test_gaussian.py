@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from checks import SeededEntropy
 from dalenius.accounting.calibration import largest_rho
 from dalenius.errors import InvalidParameter, MissingNeighbours, UnknownSensitivity
-from dalenius.mechanisms.continuous_gaussian import gaussian_delta, gaussian_variance
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.histogram import Histogram
+from dalenius.mechanisms.noise.continuous_gaussian import gaussian_delta, gaussian_variance
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.histogram import Histogram
 from dalenius.privacy.losses import ZCDP
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.sensitivity import Sensitivity

@@ -11,8 +11,8 @@ import pytest
 from checks import SeededEntropy
 from dalenius.accounting.composition import repeated
 from dalenius.errors import UnusableValue
-from dalenius.mechanisms.exponential import ExponentialMechanism
-from dalenius.mechanisms.grouped_choice import GroupedChoice
+from dalenius.mechanisms.selection.exponential import ExponentialMechanism
+from dalenius.mechanisms.selection.grouped_choice import GroupedChoice
 from dalenius.privacy.losses import BoundedRange
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.reals import lower, precise, upper

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InvalidParameter, MissingNeighbours, NeighbourMismatch
-from dalenius.mechanisms.histogram import Cumulative, Histogram, Marginals, Total, joint_sensitivity
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.pricing import revenues
+from dalenius.mechanisms.noise.histogram import BoundedTotal, Cumulative, Histogram, OneWayMarginals, joint_sensitivity
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.textbook.pricing import revenues
 
 RELATIONS: list[Neighbours] = [AddRemove(), Replace()]
 TABLE = [(0, 0, 0), (1, 0, 1), (0, 1, 0), (1, 0, 1), (0, 0, 0), (0, 0, 1), (1, 1, 0), (0, 0, 0), (0, 1, 0), (1, 0, 1)]
@@ -44,7 +44,12 @@ def norms(sensitivity: Sensitivity) -> tuple[Fraction | None, ...]:
 @pytest.mark.textbook("S4.4", "S4.10")
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_stated_sensitivities_are_those_of_brute_force(relation: Neighbours) -> None:
-    histogram, cumulative, marginals, total = Histogram(("a", "b", "c")), Cumulative((0, 2)), Marginals(2), Total(-2, 3)
+    histogram, cumulative, marginals, total = (
+        Histogram(("a", "b", "c")),
+        Cumulative((0, 2)),
+        OneWayMarginals(2),
+        BoundedTotal(-2, 3),
+    )
     letters, numbers, bits = ("a", "b", "c", "z"), tuple(range(-5, 6)), tuple(product((0, 1), repeat=2))
     assert norms(histogram.sensitivity(relation)) == brute_force(histogram.counts, letters, relation)
     assert norms(cumulative.sensitivity(relation)) == brute_force(cumulative.counts, numbers, relation)
@@ -72,7 +77,7 @@ def test_cells_are_fixed_in_advance_with_the_empty_ones() -> None:
 def test_the_lecture_table_gives_its_distribution_function_and_marginals() -> None:
     cumulative = [Fraction(count, 10) for count in Cumulative(tuple(range(8))).counts(NUMBERS)]
     assert cumulative == [Fraction(tenths, 10) for tenths in (3, 4, 6, 6, 6, 9, 10, 10)]
-    assert [Fraction(count, 10) for count in Marginals(3).counts(TABLE)] == [Fraction(n, 10) for n in (4, 3, 4)]
+    assert [Fraction(count, 10) for count in OneWayMarginals(3).counts(TABLE)] == [Fraction(n, 10) for n in (4, 3, 4)]
 
 
 @pytest.mark.textbook("S4.10")
@@ -80,7 +85,7 @@ def test_the_lecture_table_gives_its_distribution_function_and_marginals() -> No
 def test_the_lecture_noise_on_the_distribution_function_is_ten_times_too_large(relation: Neighbours) -> None:
     """Each value is a count divided by 10. The slide's L(1 / epsilon) on the share is 10 / epsilon on the count."""
     epsilon = Fraction(1, 5)
-    for query in (Cumulative((3,)), Marginals(1)):
+    for query in (Cumulative((3,)), OneWayMarginals(1)):
         sensitivity = query.sensitivity(relation)
         right = DiscreteLaplace.calibrated(sensitivity=sensitivity, epsilon=epsilon, neighbours=relation)
         slide = DiscreteLaplace(10 / epsilon, relation)
@@ -100,7 +105,7 @@ def test_separate_answers_cost_the_sum_of_their_epsilons() -> None:
 @pytest.mark.textbook("S4.10")
 def test_the_mean_of_numbers_between_zero_and_one_has_sensitivity_one_over_n() -> None:
     rows, n = [0, 1, 1, 0, 1], 5
-    total = Total(0, 1)
+    total = BoundedTotal(0, 1)
     mechanism = DiscreteLaplace.calibrated(sensitivity=total.sensitivity(Replace()), epsilon=2, neighbours=Replace())
     assert Fraction(total.total(rows), n) == Fraction(3, 5)
     assert mechanism.scale / n == Fraction(1, n) / 2  # the seeds' L(1 / (n epsilon))
@@ -119,8 +124,8 @@ def test_any_queries_together_have_the_sum_of_their_sensitivities() -> None:
 
 def test_every_row_has_an_answer() -> None:
     """A row that does not fit must not stop a question: the stop itself would tell that it is there."""
-    assert Marginals(2).counts([(1,), (1, 1, 1), (), (5, float("nan"))]) == [2, 1]  # type: ignore[list-item]
-    assert Total(1, 3).total([float("nan"), float("inf"), -7, 2]) == 1 + 3 + 1 + 2  # type: ignore[list-item]
+    assert OneWayMarginals(2).counts([(1,), (1, 1, 1), (), (5, float("nan"))]) == [2, 1]  # type: ignore[list-item]
+    assert BoundedTotal(1, 3).total([float("nan"), float("inf"), -7, 2]) == 1 + 3 + 1 + 2  # type: ignore[list-item]
     assert Cumulative((0,)).counts([float("nan"), -1]) == [1]  # type: ignore[list-item]
 
 
@@ -130,12 +135,12 @@ def test_every_row_has_an_answer() -> None:
         lambda: Histogram(()),
         lambda: Histogram(("a", "a")),
         lambda: Cumulative(()),
-        lambda: Marginals(0),
-        lambda: Total(2, 1),
-        lambda: Total(1, float("nan")),  # type: ignore[arg-type]
-        lambda: Total(float("-inf"), 1),  # type: ignore[arg-type]
-        lambda: Total(0, 1.5),  # type: ignore[arg-type]
-        lambda: Total(False, True),
+        lambda: OneWayMarginals(0),
+        lambda: BoundedTotal(2, 1),
+        lambda: BoundedTotal(1, float("nan")),  # type: ignore[arg-type]
+        lambda: BoundedTotal(float("-inf"), 1),  # type: ignore[arg-type]
+        lambda: BoundedTotal(0, 1.5),  # type: ignore[arg-type]
+        lambda: BoundedTotal(False, True),
         lambda: Histogram("Oslo"),  # type: ignore[arg-type]
         lambda: Histogram(5),  # type: ignore[arg-type]
         lambda: joint_sensitivity(),
@@ -154,16 +159,16 @@ def test_a_missing_relation_is_refused() -> None:
 
 def test_numbers_of_numpy_do_not_wrap_around() -> None:
     ages = np.full(3, 100, dtype=np.uint8)
-    assert Total(0, 120).total(ages) == 300
+    assert BoundedTotal(0, 120).total(ages) == 300
     assert revenues([127, 127], prices=np.array([100], dtype=np.int8)) == [200]  # type: ignore[arg-type]
 
 
 def test_every_row_of_any_kind_has_an_answer() -> None:
     odd = [None, "7", [], {}, float("nan"), Decimal("NaN"), object(), (1, [2])]
-    assert Total(2, 10).total([*odd, 3.7]) == 2 * len(odd) + 3
+    assert BoundedTotal(2, 10).total([*odd, 3.7]) == 2 * len(odd) + 3
     assert Cumulative((1,)).counts(odd) == [0]
     assert Histogram(("7",)).counts(odd) == [1]
-    assert Marginals(2).counts([*odd, (1, 0), (True, 1)])[1] == 1
+    assert OneWayMarginals(2).counts([*odd, (1, 0), (True, 1)])[1] == 1
     assert revenues(odd, prices=[1, 5]) == [0, 0]  # type: ignore[arg-type]
 
 
@@ -179,8 +184,8 @@ def test_rows_of_one_column_count_as_their_value() -> None:
     assert Cumulative((1, 3)).counts([(1,), (2,), [3], 4]) == [1, 3]
     column = np.array([[1], [2], [3], [4]])
     assert repr(Cumulative((1, 3)).counts(column)) == "[1, 3]"
-    assert Total(0, 9).total(column) == 10  # type: ignore[arg-type]
+    assert BoundedTotal(0, 9).total(column) == 10  # type: ignore[arg-type]
     assert Cumulative((1,)).counts([([1, [2]],), np.array(1), np.array([[1]])]) == [0]  # type: ignore[list-item]
-    assert Total(0, 10).total([(1,), [2], 3]) == 6
+    assert BoundedTotal(0, 10).total([(1,), [2], 3]) == 6
     with pytest.raises(InvalidParameter, match="points"):
         Cumulative(((1,), (3,)))  # type: ignore[arg-type]

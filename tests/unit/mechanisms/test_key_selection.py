@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from checks import ALARM, SeededEntropy
-from dalenius.accounting.amounts import Amount, price
-from dalenius.accounting.budget import Budget, Rectangle
+from dalenius.accounting.amounts import Charge, price
+from dalenius.accounting.budget import Budget, RenyiFilter
 from dalenius.accounting.composition import repeated
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply, UnusableValue
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.key_selection import GeometricKeySelection, KeyCounts
-from dalenius.mechanisms.renyi_selection import RenyiKeySelection
-from dalenius.mechanisms.thresholding import ThresholdedCounts
+from dalenius.mechanisms.keys.key_selection import GeometricKeySelection, KeyCounts
+from dalenius.mechanisms.keys.renyi_selection import RenyiKeySelection
+from dalenius.mechanisms.keys.thresholding import ThresholdedCounts
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
 from dalenius.privacy.losses import ApproximateDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import ball, lower, precise, upper
@@ -190,7 +190,7 @@ def test_no_keys_at_all_give_an_empty_list() -> None:
 
 
 def test_an_amount_is_spent_and_not_passed() -> None:
-    cap = Rectangle.of(Budget(epsilon=1, delta="1e-6")).part(share="0.1")
+    cap = RenyiFilter.of(Budget(epsilon=1, delta="1e-6")).part(share="0.1")
     change = Sensitivity.sparse(coordinates=3, each=1)
     selection = RenyiKeySelection.calibrated(amounts=[cap], sensitivity=change, neighbours=ADD)
     cost = price(selection.loss(sensitivity=change), order=cap.order)
@@ -198,12 +198,12 @@ def test_an_amount_is_spent_and_not_passed() -> None:
     assert cost.divergence > cap.divergence * (1 - 1e-9)
     assert cost.delta > cap.delta * (1 - 1e-6)
     with pytest.raises(InvalidParameter, match="Rényi order"):
-        RenyiKeySelection.calibrated(amounts=[Amount(divergence=1, order=None)], sensitivity=change, neighbours=ADD)
+        RenyiKeySelection.calibrated(amounts=[Charge(divergence=1, order=None)], sensitivity=change, neighbours=ADD)
 
 
 def test_two_ledgers_of_different_orders_are_both_kept_to() -> None:
     change = Sensitivity.sparse(coordinates=2, each=1)
-    caps = [Rectangle.of(Budget(epsilon=e, delta="1e-7")).part(share="0.2") for e in (1, 3)]
+    caps = [RenyiFilter.of(Budget(epsilon=e, delta="1e-7")).part(share="0.2") for e in (1, 3)]
     both = RenyiKeySelection.calibrated(amounts=caps, sensitivity=change, neighbours=ADD)
     for cap in caps:
         alone = RenyiKeySelection.calibrated(amounts=[cap], sensitivity=change, neighbours=ADD)
@@ -213,7 +213,7 @@ def test_two_ledgers_of_different_orders_are_both_kept_to() -> None:
 
 @pytest.mark.parametrize(("share", "groups"), [("1", 1), ("1", 3), ("0.1", 3), ("0.01", 3)])
 def test_at_equal_price_it_needs_fewer_units_than_gaussian_noise_and_a_threshold(share: str, groups: int) -> None:
-    cap = Rectangle.of(Budget(epsilon=1, delta="1e-6")).part(share=share)
+    cap = RenyiFilter.of(Budget(epsilon=1, delta="1e-6")).part(share=share)
     assert cap.order is not None
     change = Sensitivity.sparse(coordinates=groups, each=1)
     selection = RenyiKeySelection.calibrated(amounts=[cap], sensitivity=change, neighbours=ADD)
@@ -226,6 +226,6 @@ def test_at_equal_price_it_needs_fewer_units_than_gaussian_noise_and_a_threshold
 def test_at_the_whole_budget_it_needs_fewer_units_than_truncated_geometric_selection_of_that_budget() -> None:
     """Epsilon 1 and delta 10^-6 for three keys: 34 units instead of 40."""
     change = Sensitivity.sparse(coordinates=3, each=1)
-    cap = Rectangle.of(Budget(epsilon=1, delta="1e-6")).cap
+    cap = RenyiFilter.of(Budget(epsilon=1, delta="1e-6")).cap
     selection = RenyiKeySelection.calibrated(amounts=[cap], sensitivity=change, neighbours=ADD)
     assert (selection.half_kept(), geometric(1, "1e-6", groups=3).half_kept()) == (34, 40)

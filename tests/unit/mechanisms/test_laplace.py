@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from checks import SeededEntropy
 from dalenius.errors import InvalidParameter, MissingNeighbours, UnknownSensitivity
-from dalenius.mechanisms.histogram import Histogram, joint_sensitivity
-from dalenius.mechanisms.laplace import DiscreteLaplace, laplace_accuracy
+from dalenius.mechanisms.noise.histogram import Histogram, joint_sensitivity
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace, laplace_accuracy
 from dalenius.privacy.losses import LaplaceDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import ball, precise

@@ -11,16 +11,17 @@ from flint import arb
 from scipy import stats
 
 from checks import ALARM, SeededEntropy
+from costs import cases
 from dalenius.accounting.composition import compose, repeated
 from dalenius.errors import TheoremDoesNotApply
-from dalenius.mechanisms.key_selection import Key, KeyCounts
-from dalenius.mechanisms.limited_domain import LimitedTopK
+from dalenius.mechanisms.keys.key_selection import Key, KeyCounts
+from dalenius.mechanisms.keys.limited_domain import LimitedTopK
 from dalenius.privacy.losses import ApproximateDP, BoundedRange
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import ball, lower, precise, upper
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.verify.cases.case import neighbouring
-from dalenius.verify.cases.key_laws import key_counts
+from dalenius.verify.cases.keys import key_counts
 from dalenius.verify.cases.planted import WithoutHandicap, planted
 
 ADD, REPLACE = AddRemove("row"), Replace("row")
@@ -55,7 +56,7 @@ def thinned(mechanism: LimitedTopK, here: KeyCounts, there: KeyCounts) -> tuple[
         return lower(left), worst
 
 
-@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
+@cases("relation", [ADD, REPLACE], ids=str, fast=1)
 @pytest.mark.parametrize("changed", [None, 4], ids=str)
 def test_beside_an_event_of_delta_the_list_is_k_choices_of_bounded_range(
     relation: Neighbours, changed: int | None

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from checks import SeededEntropy
 from choices import RELATIONS, ROUNDING, changes, grid, is_law, losses, remembered, shifted, worst_loss
 from dalenius.errors import InvalidParameter, MissingNeighbours, TheoremDoesNotApply
-from dalenius.mechanisms.exponential import ExponentialMechanism
-from dalenius.mechanisms.noisy_max import NoisyMax, noisy_scores, union_error
-from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
+from dalenius.mechanisms.selection.exponential import ExponentialMechanism
+from dalenius.mechanisms.selection.noisy_max import NoisyMax, noisy_scores, union_error
+from dalenius.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import lower, precise, upper

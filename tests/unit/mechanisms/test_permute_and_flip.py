@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from choices import RELATIONS, ROUNDING, changes, grid, is_law, losses, remembered, worst_loss
 from dalenius.errors import InvalidParameter, MissingNeighbours, TheoremDoesNotApply
-from dalenius.mechanisms.exponential import ExponentialMechanism
-from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
+from dalenius.mechanisms.selection.exponential import ExponentialMechanism
+from dalenius.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from dalenius.privacy.losses import BoundedRange, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import ball, lower, precise, upper

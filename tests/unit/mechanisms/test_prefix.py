@@ -13,8 +13,8 @@ from choices import RELATIONS, ROUNDING, losses
 from dalenius.accounting.composition import repeated
 from dalenius.accounting.conversion import to_pure
 from dalenius.errors import InvalidParameter, MissingNeighbours, UnknownSensitivity
-from dalenius.mechanisms.exponential import ExponentialMechanism
-from dalenius.mechanisms.prefix import PrefixSearch
+from dalenius.mechanisms.selection.exponential import ExponentialMechanism
+from dalenius.mechanisms.selection.prefix import PrefixSearch
 from dalenius.privacy.losses import BoundedRange
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import precise

@@ -12,14 +12,15 @@ import pytest
 from scipy import stats
 
 from checks import ALARM, SeededEntropy
+from costs import cases
 from dalenius.accounting.composition import compose, repeated
 from dalenius.accounting.conversion import to_pure
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply, UnusableValue
-from dalenius.mechanisms.quantiles import PrivateQuantiles, Quantile, ValueCounts
+from dalenius.mechanisms.selection.quantiles import PrivateQuantiles, Quantile, ValueCounts
 from dalenius.privacy.losses import BoundedRange
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.verify.cases.grid_laws import quantile_law
+from dalenius.verify.cases.grids import quantile_law
 
 ADD = AddRemove()
 HALF = Fraction(1, 2)
@@ -60,7 +61,7 @@ MECHANISMS = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: f"{m.targets}, {m.beta}")
+@cases("mechanism", MECHANISMS, ids=lambda m: f"{m.targets}, {m.beta}", fast=1)
 @pytest.mark.parametrize("rows", [[], [1, 1, 1, 1, 3], [0, 1, 2, 2, 3, 4, 4]], ids=str)
 def test_releases_follow_the_law_of_scoring_every_point_of_the_grid(
     mechanism: PrivateQuantiles, rows: list[int]
@@ -68,7 +69,7 @@ def test_releases_follow_the_law_of_scoring_every_point_of_the_grid(
     assert fit(mechanism, group(rows), group(rows)) > ALARM
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: f"{m.targets}, {m.beta}")
+@cases("mechanism", MECHANISMS, ids=lambda m: f"{m.targets}, {m.beta}", fast=1)
 def test_the_test_above_notices_other_rows(mechanism: PrivateQuantiles) -> None:
     assert fit(mechanism, group([0, 1, 1, 1, 2] * 3), group([2, 3, 3, 3, 4] * 3)) < ALARM
 
@@ -148,7 +149,7 @@ def _populations() -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("name", _populations())
+@cases("name", _populations(), fast=1)
 @pytest.mark.parametrize("p", ["0", "1/10", "1/2", "1"])
 def test_an_interval_holds_the_quantile_at_its_level(name: str, p: str) -> None:
     rows, target = _populations()[name], Fraction(p)
@@ -163,7 +164,7 @@ def test_an_interval_holds_the_quantile_at_its_level(name: str, p: str) -> None:
 SEVERAL = ("0", "1/4", "1/2", "9/10")
 
 
-@pytest.mark.parametrize("name", _populations())
+@cases("name", _populations(), fast=3)
 def test_the_intervals_of_several_quantiles_hold_each_of_them_at_its_level(name: str) -> None:
     rows = _populations()[name]
     mechanism = quantiles(*SEVERAL, upper=1000, rate="1/2", beta=Fraction(1, 20))

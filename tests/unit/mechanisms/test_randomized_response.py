@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from checks import SeededEntropy
 from dalenius.errors import InvalidParameter, MissingNeighbours, NeighbourMismatch
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.randomized_response import CoinResponse, RandomizedResponse, Response
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
+from dalenius.mechanisms.noise.randomized_response import CoinResponse, RandomizedResponse, Response
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.reals import ball, precise

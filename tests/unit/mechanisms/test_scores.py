@@ -8,7 +8,7 @@ import pytest
 
 from choices import RELATIONS, changes
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply, UnknownSensitivity
-from dalenius.mechanisms.scores import tilt, union_shortfall
+from dalenius.mechanisms.selection.scores import tilt, union_shortfall
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
 

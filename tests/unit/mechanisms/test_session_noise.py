@@ -1,7 +1,8 @@
 """A running session is exactly its description: which noise it draws, of which scales, and how it compares.
 
-The noise is written down instead of drawn. Over all noises on a small grid, a session must answer what the `Version` of
-its mechanism answers, whose law the other tests compute: with equal noise laws, the laws of all answers are then equal.
+The noise is written down instead of drawn. Over all noises on a small grid, a session must answer what the
+`SparseVectorVersion` of its mechanism answers, whose law the other tests compute: with equal noise laws, the laws of
+all answers are then equal.
 """
 
 from __future__ import annotations
@@ -21,16 +22,22 @@ from checks import SeededEntropy
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.budget import Budget
 from dalenius.accounting.composition import repeated
-from dalenius.accounting.filters import Filter
-from dalenius.mechanisms import laplace, sparse_session
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.numeric_sparse import NumericSparse
-from dalenius.mechanisms.sparse_session import NumericSession, Session, ThresholdSession
-from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
+from dalenius.accounting.filters import PrivacyFilter
+from dalenius.mechanisms.noise import laplace
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
+from dalenius.mechanisms.sparse import sparse_vector as sparse_session
+from dalenius.mechanisms.sparse.numeric_sparse import NumericSparse
+from dalenius.mechanisms.sparse.sparse_vector import (
+    AboveThreshold,
+    NumericSession,
+    Sparse,
+    SparseVectorSession,
+    ThresholdSession,
+)
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.randomness.entropy import Entropy
-from dalenius.verify.cases.sparse_vectors import BELOW, STOPPED, Questions, Version, sampled
+from dalenius.verify.cases.sparse_vectors import BELOW, STOPPED, Questions, SparseVectorVersion, sampled
 
 PEOPLE = AddRemove()
 LINE, QUERY, NUMBER = Fraction(2), Fraction(3), Fraction(5)
@@ -70,10 +77,10 @@ def expected(mechanism: Mechanism, questions: Questions, tapes: list[Any]) -> ND
         return iter(np.array([tape[role] for tape in tapes], dtype=np.int64).T)
 
     written = {LINE: column(0), QUERY: column(1), NUMBER: column(2)}
-    return sampled(Version.of(mechanism), questions, len(tapes), lambda scale, size: next(written[scale]))
+    return sampled(SparseVectorVersion.of(mechanism), questions, len(tapes), lambda scale, size: next(written[scale]))
 
 
-def answered(session: Session, questions: Questions) -> list[int]:
+def answered(session: SparseVectorSession, questions: Questions) -> list[int]:
     told = []
     for value in questions:
         if session.finished:
@@ -87,15 +94,17 @@ def answered(session: Session, questions: Questions) -> list[int]:
 class Bench:
     """Runs sessions on written noise, as they are or as a planted kind."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, mechanism: Mechanism, planted: type[Session] | None = None) -> None:
+    def __init__(
+        self, patch: pytest.MonkeyPatch, mechanism: Mechanism, planted: type[SparseVectorSession] | None = None
+    ) -> None:
         self.patch, self.mechanism, self.planted = patch, mechanism, planted
         loss = mechanism.loss(sensitivity=1)
-        self.allowance: Allowance = Filter(Budget(9000), neighbours=PEOPLE).allow(repeated(loss, 2000))
+        self.allowance: Allowance = PrivacyFilter(Budget(9000), neighbours=PEOPLE).allow(repeated(loss, 2000))
 
-    def start(self, tapes: Tapes) -> Session:
+    def start(self, tapes: Tapes) -> SparseVectorSession:
         for module in (sparse_session, laplace):
             self.patch.setattr(module, "discrete_laplace", tapes.draw)
-        session: Session = self.mechanism.start(self.allowance, SeededEntropy(0))
+        session: SparseVectorSession = self.mechanism.start(self.allowance, SeededEntropy(0))
         if self.planted:
             session.__class__ = self.planted
         return session
@@ -148,9 +157,9 @@ class Stale(ThresholdSession):
     __slots__ = ()
 
     def _compare(self, value: int, threshold: int, entropy: Entropy) -> tuple[bool, int]:
-        line = self._Session__noise
+        line = self._SparseVectorSession__noise
         result = super()._compare(value, threshold, entropy)
-        self._Session__noise = line
+        self._SparseVectorSession__noise = line
         return result
 
 
@@ -161,8 +170,8 @@ class Restless(ThresholdSession):
 
     def _compare(self, value: int, threshold: int, entropy: Entropy) -> tuple[bool, int]:
         noisy = value + sparse_session.discrete_laplace(QUERY, entropy=entropy)
-        above = noisy >= threshold + self._Session__noise
-        self._Session__noise = sparse_session.discrete_laplace(LINE, entropy=entropy)
+        above = noisy >= threshold + self._SparseVectorSession__noise
+        self._SparseVectorSession__noise = sparse_session.discrete_laplace(LINE, entropy=entropy)
         return above, 0
 
 
@@ -182,16 +191,18 @@ class Reusing(NumericSession):
     __slots__ = ()
 
     def _compare(self, value: int, threshold: int, entropy: Entropy) -> tuple[bool, int]:
-        line = self._Session__noise
+        line = self._SparseVectorSession__noise
         noisy = value + sparse_session.discrete_laplace(QUERY, entropy=entropy)
         renewed = sparse_session.discrete_laplace(LINE, entropy=entropy)
         above = noisy >= threshold + line
-        self._Session__noise = renewed if above else line
+        self._SparseVectorSession__noise = renewed if above else line
         return above, noisy
 
 
 @pytest.mark.textbook("S8.4")
 @pytest.mark.parametrize("planted", [Strict, Stale, Restless, Reusing, Swapped], ids=lambda kind: kind.__name__)
-def test_the_test_above_notices_a_planted_session(monkeypatch: pytest.MonkeyPatch, planted: type[Session]) -> None:
+def test_the_test_above_notices_a_planted_session(
+    monkeypatch: pytest.MonkeyPatch, planted: type[SparseVectorSession]
+) -> None:
     mechanism = NUMERIC if issubclass(planted, NumericSession) else MECHANISMS[1]
     assert Bench(monkeypatch, mechanism, planted).mistakes() > 10

@@ -14,7 +14,7 @@ import pytest
 from checks import SeededEntropy
 from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.budget import Budget
-from dalenius.accounting.filters import Filter
+from dalenius.accounting.filters import PrivacyFilter
 from dalenius.errors import (
     BudgetExceeded,
     DaleniusError,
@@ -25,10 +25,9 @@ from dalenius.errors import (
     NotCopyable,
 )
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.numeric_sparse import NumericSparse
-from dalenius.mechanisms.sparse_session import NumericSession, ThresholdSession, _Question
-from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
+from dalenius.mechanisms.sparse.numeric_sparse import NumericSparse
+from dalenius.mechanisms.sparse.sparse_vector import AboveThreshold, NumericSession, Sparse, ThresholdSession, _Question
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.sensitivity import Sensitivity
@@ -43,7 +42,7 @@ def question(value: object, sensitivity: object = 1) -> Exact[int]:
 
 
 def paid(mechanism: AboveThreshold | Sparse | NumericSparse) -> Allowance:
-    return Filter(Budget(10), neighbours=PEOPLE).allow(mechanism.loss(sensitivity=1))
+    return PrivacyFilter(Budget(10), neighbours=PEOPLE).allow(mechanism.loss(sensitivity=1))
 
 
 def above() -> AboveThreshold:
@@ -89,7 +88,7 @@ def test_starting_pays_the_whole_price_and_questions_pay_nothing(mechanism: Spar
 
 @pytest.mark.parametrize("mechanism", [above(), sparse(), numeric()])
 def test_without_enough_allowance_nothing_starts_and_nothing_is_charged(mechanism: Sparse) -> None:
-    ledger = Filter(Budget(1), neighbours=PEOPLE)
+    ledger = PrivacyFilter(Budget(1), neighbours=PEOPLE)
     allowance = ledger.allow(ledger.amount(epsilon="0.9"))
     left, entropy = allowance.left, Counting(1)
     with pytest.raises(BudgetExceeded):
@@ -98,7 +97,7 @@ def test_without_enough_allowance_nothing_starts_and_nothing_is_charged(mechanis
 
 
 def test_an_allowance_for_other_neighbours_is_refused_before_it_is_charged() -> None:
-    allowance = Filter(Budget(1), neighbours=Replace()).allow(above().loss(sensitivity=1))
+    allowance = PrivacyFilter(Budget(1), neighbours=Replace()).allow(above().loss(sensitivity=1))
     left = allowance.left
     with pytest.raises(NeighbourMismatch):
         above().start(allowance, SeededEntropy(1))
@@ -120,7 +119,7 @@ def test_a_question_outside_of_its_session_costs_the_whole_session_again() -> No
 
 
 def test_other_measurements_may_come_between_the_questions() -> None:
-    ledger = Filter(Budget(2), neighbours=PEOPLE)
+    ledger = PrivacyFilter(Budget(2), neighbours=PEOPLE)
     noise = DiscreteLaplace(Fraction(2), neighbours=PEOPLE)
     session = sparse().start(ledger.allow(sparse().loss(sensitivity=1)), SeededEntropy(1))
     for _ in range(2):
@@ -175,11 +174,11 @@ def test_numeric_sparse_gives_numbers_above_and_none_below() -> None:
 @pytest.mark.textbook("S8.2")
 def test_the_noisy_threshold_is_drawn_anew_after_each_positive_answer_only() -> None:
     session = running(sparse(2))
-    before = session._Session__noise
+    before = session._SparseVectorSession__noise
     session.ask(question(-FAR), threshold=0)
-    assert session._Session__noise == before
+    assert session._SparseVectorSession__noise == before
     session.ask(question(FAR), threshold=0)
-    assert session._Session__noise != before
+    assert session._SparseVectorSession__noise != before
 
 
 @pytest.mark.textbook("S8.1")
@@ -187,7 +186,7 @@ def test_a_tie_is_above() -> None:
     """On integers a tie has positive probability, and the proof counts it as above. This noise is 0 but for e^-100."""
     quiet = Fraction(1, 100)
     mechanism = AboveThreshold(threshold_scale=quiet, query_scale=quiet, sensitivity=Fraction(1), neighbours=PEOPLE)
-    allowance = Filter(Budget(300), neighbours=PEOPLE).allow(mechanism.loss(sensitivity=1))
+    allowance = PrivacyFilter(Budget(300), neighbours=PEOPLE).allow(mechanism.loss(sensitivity=1))
     session = mechanism.start(allowance, SeededEntropy(1))
     assert session.ask(question(4), threshold=5) is False
     assert session.ask(question(5), threshold=5) is True
@@ -280,7 +279,7 @@ def test_a_session_shows_its_state_and_not_its_threshold() -> None:
     with pytest.raises(AttributeError):
         session.noise = 0
     noisy = running(Sparse.calibrated(sensitivity=1, epsilon="1e-6", cutoff=3, neighbours=PEOPLE))
-    assert str(abs(noisy._Session__noise)) not in repr(noisy) + repr(noisy._prepaid)
+    assert str(abs(noisy._SparseVectorSession__noise)) not in repr(noisy) + repr(noisy._prepaid)
 
 
 def test_a_forked_process_cannot_go_on_with_a_session() -> None:

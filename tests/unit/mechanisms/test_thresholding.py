@@ -11,10 +11,10 @@ from scipy import stats
 from checks import ALARM, SeededEntropy
 from dalenius.accounting.composition import compose
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.key_selection import KeyCounts
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.thresholding import ThresholdedCounts
+from dalenius.mechanisms.keys.key_selection import KeyCounts
+from dalenius.mechanisms.keys.thresholding import ThresholdedCounts
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.privacy.losses import ApproximateDP
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.reals import lower, precise, upper

@@ -16,15 +16,15 @@ from dalenius.accounting.amounts import DIVERGENCE_UNIT
 from dalenius.accounting.composition import repeated
 from dalenius.accounting.conversion import to_approximate, to_pure
 from dalenius.errors import InvalidParameter, MissingNeighbours, TheoremDoesNotApply
-from dalenius.mechanisms.exponential import ExponentialMechanism
-from dalenius.mechanisms.noisy_max import NoisyMax
-from dalenius.mechanisms.top_k import OneShotTopK, TopK, each_round
+from dalenius.mechanisms.selection.exponential import ExponentialMechanism
+from dalenius.mechanisms.selection.noisy_max import NoisyMax
+from dalenius.mechanisms.selection.top_k import OneShotTopK, TopK, each_round
 from dalenius.privacy.losses import BoundedRange, LaplaceDP, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import upper
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.randomness.laws import LaplaceSumLaw
-from dalenius.verify.cases.ordered_lists import one_shot_chance, one_shot_law
+from dalenius.verify.cases.selection import one_shot_chance, one_shot_law
 
 EPSILON = Fraction(1)
 COUNTS = {AddRemove("row"): Sensitivity(linf=1, monotone=True), Replace("row"): Sensitivity(linf=1)}

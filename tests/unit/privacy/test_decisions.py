@@ -9,8 +9,7 @@ from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalenius.privacy.decisions import certainly_positive, least, least_multiple
-from dalenius.privacy.reals import ball
+from dalenius.privacy.reals import ball, certainly_positive, least, least_multiple
 
 
 @pytest.mark.parametrize("digits", [1, 30, 100, 1000])

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.distributions import Distribution
-from dalenius.privacy.divergences import epsilon_distance, is_private, kl_divergence, max_divergence
+from dalenius.privacy.divergences import Distribution, epsilon_distance, is_private, kl_divergence, max_divergence
 from strategies import distributions, odds
 
 

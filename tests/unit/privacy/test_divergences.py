@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.distributions import Distribution
 from dalenius.privacy.divergences import (
+    Distribution,
     approximate_max_divergence,
     epsilon_distance,
     hockey_stick,
@@ -93,7 +93,7 @@ def test_the_bound_of_the_lemma_and_its_simple_form(epsilon: str) -> None:
     assert kl_bound(epsilon=epsilon) < 2 * Fraction(epsilon) ** 2
 
 
-@pytest.mark.textbook("S7.4")
+@pytest.mark.textbook("S7.4", "S17.6")
 @given(distributions(), distributions(), odds())
 def test_the_hockey_stick_is_the_worst_of_all_events(p: Distribution[int], q: Distribution[int], e: Fraction) -> None:
     assert hockey_stick(p, q, odds=e) == max(a - e * b for a, b in events(p, q))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InvalidParameter, MissingNeighbours, NeighbourMismatch, SealedValue
-from dalenius.mechanisms.histogram import Histogram
+from dalenius.mechanisms.noise.histogram import Histogram
 from dalenius.privacy.exact import Exact, unseal
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.sensitivity import Sensitivity

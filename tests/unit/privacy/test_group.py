@@ -12,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
-from dalenius.privacy.distributions import Distribution
-from dalenius.privacy.divergences import epsilon_distance, hockey_stick, largest_odds
+from dalenius.privacy.divergences import Distribution, epsilon_distance, hockey_stick, largest_odds
 from dalenius.privacy.group import group_delta, group_privacy
 from dalenius.privacy.loss_distribution import LossDistribution
 from dalenius.privacy.losses import ZCDP, ApproximateDP, BoundedRange, LaplaceDP, PureDP, RenyiCurve
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.odds import log_above
-from dalenius.privacy.worst_case import neighbouring
+from dalenius.textbook.privacy.sensitivities import neighbouring
 
 
 def geometric(count: int, ratio: Fraction, most: int) -> Distribution[int]:

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.distributions import Distribution
-from dalenius.privacy.divergences import approximate_max_divergence, epsilon_distance, loss_exceeds
+from dalenius.privacy.divergences import Distribution, approximate_max_divergence, epsilon_distance, loss_exceeds
 from dalenius.privacy.loss_distribution import LossDistribution, RandomizedBits
 from dalenius.privacy.losses import PureDP, randomized_response_renyi
 from dalenius.privacy.odds import log_above

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidParameter
-from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
 from dalenius.privacy.losses import ZCDP, ApproximateDP, BoundedRange, LaplaceDP, PureDP, RenyiCurve
 from dalenius.privacy.neighbours import AddRemove
 

@@ -8,9 +8,17 @@ from itertools import product
 import pytest
 
 from dalenius.errors import InvalidParameter, MissingNeighbours, NeighbourMismatch
-from dalenius.privacy.adjacency import Graph, graphs_related, streams_related
-from dalenius.privacy.databases import all_databases, by_unit, l1_distance, multiset, size
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace, require_same, stated
+from dalenius.textbook.privacy.databases import (
+    Graph,
+    all_databases,
+    by_unit,
+    graphs_related,
+    l1_distance,
+    multiset,
+    size,
+    streams_related,
+)
 
 UNIVERSE = ("a", "b", "c")
 DATABASES = list(all_databases(UNIVERSE, range(4)))

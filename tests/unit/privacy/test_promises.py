@@ -7,11 +7,10 @@ from fractions import Fraction
 import pytest
 
 from dalenius.errors import InvalidParameter, MissingNeighbours
-from dalenius.privacy.distributions import Distribution
-from dalenius.privacy.divergences import is_private
+from dalenius.privacy.divergences import Distribution, is_private
+from dalenius.privacy.group import EXPOSED, default_delta, delta_warning, statement
 from dalenius.privacy.losses import ZCDP, ApproximateDP, Loss, PureDP
 from dalenius.privacy.neighbours import AddRemove, Replace
-from dalenius.privacy.promises import EXPOSED, default_delta, delta_warning, statement
 
 
 @pytest.mark.textbook("S1.13")

@@ -13,8 +13,8 @@ from dalenius.privacy.neighbours import Replace
 from dalenius.query.binding.binder import bind
 from dalenius.query.plan.relations import Filter, Project, Scan
 from dalenius.query.questions import Compute, Given, KeyOf, Statistic, Top, ValueOf
-from dalenius.query.syntax.syntax import Apply, Constant, Item, Select, TableName
-from dalenius.query.tables import Most, Protection, Table, UnitColumn
+from dalenius.query.syntax import Apply, Constant, Item, Select, TableName
+from dalenius.query.tables import ContributionBounds, Protection, Table, UnitColumn
 from dalenius.query.types import Choice, Number
 
 
@@ -23,7 +23,7 @@ def test_a_count_by_city_has_one_key_and_one_statistic() -> None:
     assert question.keys == ("k.0",)
     assert question.statistics == (Statistic("count"),)
     assert question.output.columns == (("city", KeyOf(0)), ("visits", ValueOf(0)))
-    assert question.most == Most(rows=20, groups=4)  # three cities and NULL
+    assert question.most == ContributionBounds(rows=20, groups=4)  # three cities and NULL
     assert isinstance(below(question), Scan)
 
 
@@ -107,6 +107,7 @@ def test_aggregates_become_statistics(term: str, statistic: Statistic) -> None:
         ("COUNT(visit_id)", "joined on"),
         ("AVG(cost) + HISTOGRAM(city)", "histogram"),
         ("AVG(cost) + 'a'", "spent"),
+        ("TO_TEXT(SUM(cost))", "whole numbers"),
     ],
 )
 def test_aggregates_of_the_wrong_kind_are_refused(term: str, rule: str) -> None:
@@ -293,35 +294,36 @@ def test_other_orders_and_limits_are_plain_post_processing(sql: str) -> None:
 
 
 def test_the_question_overrides_what_a_unit_contributes() -> None:
-    question = ask("SELECT icd, COUNT(*) FROM visits GROUP BY icd", most=Most(rows=2, groups=3))
-    assert question.most == Most(rows=2, groups=3)
+    question = ask("SELECT icd, COUNT(*) FROM visits GROUP BY icd", most=ContributionBounds(rows=2, groups=3))
+    assert question.most == ContributionBounds(rows=2, groups=3)
 
 
 def test_without_keys_there_is_one_group() -> None:
-    assert ask("SELECT COUNT(*) FROM visits").most == Most(rows=20, groups=1)
+    assert ask("SELECT COUNT(*) FROM visits").most == ContributionBounds(rows=20, groups=1)
 
 
 def test_few_keys_do_not_lower_the_number_of_different_values() -> None:
-    assert ask("SELECT COUNT(DISTINCT icd) FROM visits").most == Most(rows=20, groups=5)
+    assert ask("SELECT COUNT(DISTINCT icd) FROM visits").most == ContributionBounds(rows=20, groups=5)
 
 
 def test_where_each_row_is_a_unit_it_counts_once() -> None:
-    question = ask("SELECT kind, COUNT(*) FROM events GROUP BY kind", most=Most(rows=7, groups=7))
-    assert question.most == Most(rows=1, groups=1)
+    question = ask("SELECT kind, COUNT(*) FROM events GROUP BY kind", most=ContributionBounds(rows=7, groups=7))
+    assert question.most == ContributionBounds(rows=1, groups=1)
 
 
 def test_rows_of_a_unit_that_a_join_multiplies_are_counted_by_the_public_table() -> None:
     sql = "SELECT COUNT(*) FROM events e JOIN cities c ON e.loss = {} GROUP BY c.city"
-    assert ask(sql.format("c.inhabitants")).most == Most(rows=1, groups=1)
-    assert ask(sql.format("c.inhabitants * 2")).most == Most(rows=3, groups=3)
-    assert ask(sql.format("c.inhabitants * 2"), most=Most(rows=2, groups=1)).most == Most(rows=2, groups=1)
+    assert ask(sql.format("c.inhabitants")).most == ContributionBounds(rows=1, groups=1)
+    assert ask(sql.format("c.inhabitants * 2")).most == ContributionBounds(rows=3, groups=3)
+    stated = ContributionBounds(rows=2, groups=1)
+    assert ask(sql.format("c.inhabitants * 2"), most=stated).most == stated
 
 
 def test_a_sum_must_fit_into_126_bits() -> None:
     wide = Table("wide", (("x", Number(False, 0, 2**100)),), CLINIC["visits"].protection)
     assert ask("SELECT SUM(x) FROM wide", tables={"wide": wide})
     with pytest.raises(QueryRefused, match="126 bits"):
-        ask("SELECT SUM(x) FROM wide", tables={"wide": wide}, most=Most(rows=2**30, groups=1))
+        ask("SELECT SUM(x) FROM wide", tables={"wide": wide}, most=ContributionBounds(rows=2**30, groups=1))
     with pytest.raises(QueryRefused, match="126 bits"):
         ask("SELECT VARIANCE(x) FROM wide", tables={"wide": wide})
 
@@ -336,7 +338,7 @@ def test_a_question_about_public_tables_alone_is_refused() -> None:
 
 def test_all_populations_must_have_the_same_neighbours() -> None:
     doctors = CLINIC["doctors"]
-    protection = Protection("doctors", UnitColumn("doctor_id"), Replace(), Most(rows=2, groups=2))
+    protection = Protection("doctors", UnitColumn("doctor_id"), Replace(), ContributionBounds(rows=2, groups=2))
     other = replace(doctors, protection=protection)
     sql = "SELECT COUNT(*) FROM (SELECT city FROM visits UNION ALL SELECT city FROM doctors)"
     assert ask(sql).relation.populations == ("doctors", "patients")

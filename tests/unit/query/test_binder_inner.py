@@ -9,16 +9,16 @@ import pytest
 from binding import ask, below, nodes
 from dalenius.errors import QueryRefused
 from dalenius.query.plan.relations import Distinct, Filter, Group, Project, Relation, Scan, Union, UnitTotal
-from dalenius.query.tables import Most
+from dalenius.query.tables import ContributionBounds
 from dalenius.query.types import Days, Number
 
 
-def group(sql: str, *, most: Most | None = None) -> Group:
+def group(sql: str, *, most: ContributionBounds | None = None) -> Group:
     (found,) = [node for node in nodes(below(ask(sql, most=most))) if isinstance(node, Group)]
     return found
 
 
-def totals(items: str, *, most: Most | None = None) -> list[UnitTotal]:
+def totals(items: str, *, most: ContributionBounds | None = None) -> list[UnitTotal]:
     sql = f"SELECT COUNT(*) FROM (SELECT patient_id, {items} FROM visits GROUP BY patient_id) t"
     return [total for _, total in group(sql, most=most).totals]
 
@@ -60,12 +60,12 @@ def test_an_inner_group_by_with_the_unit_is_a_group() -> None:
     assert isinstance(relation, Group)
     assert [name for name, _ in relation.keys] == ["d.0"]
     assert relation.rows_of_unit == 4
-    assert question.most == Most(rows=4, groups=1)
+    assert question.most == ContributionBounds(rows=4, groups=1)
 
 
 def test_a_unit_has_one_row_where_it_is_the_only_key() -> None:
     question = ask("SELECT AVG(total) FROM (SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY patient_id) t")
-    assert question.most == Most(rows=1, groups=1)
+    assert question.most == ContributionBounds(rows=1, groups=1)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_totals_have_public_ranges() -> None:
 
 
 def test_a_sum_that_may_be_negative_has_both_bounds() -> None:
-    (added,) = totals("SUM(age - 20) AS a", most=Most(rows=3, groups=1))
+    (added,) = totals("SUM(age - 20) AS a", most=ContributionBounds(rows=3, groups=1))
     assert added.domain == Number(False, -60, 300)
     assert added.rows == 3
 
@@ -197,12 +197,12 @@ def test_union_all_brings_numbers_to_one_step() -> None:
 def test_the_limits_of_the_parts_of_a_union_add_up() -> None:
     twice = "(SELECT patient_id, age, city FROM visits UNION ALL SELECT patient_id, age, city FROM visits)"
     once = ask("SELECT age, COUNT(*) FROM visits GROUP BY age").most
-    assert ask(f"SELECT age, COUNT(*) FROM {twice} GROUP BY age").most == Most(
+    assert ask(f"SELECT age, COUNT(*) FROM {twice} GROUP BY age").most == ContributionBounds(
         rows=2 * once.rows, groups=2 * once.groups
     )
     joined = f"{twice} v JOIN patients p ON v.patient_id = p.patient_id"
     assert ask(f"SELECT v.age, COUNT(*) FROM {joined} GROUP BY v.age").most.rows == 2 * once.rows
-    assert ask(f"SELECT COUNT(*) FROM {twice}", most=Most(rows=3, groups=1)).most.rows == 3
+    assert ask(f"SELECT COUNT(*) FROM {twice}", most=ContributionBounds(rows=3, groups=1)).most.rows == 3
 
 
 def test_the_limits_of_two_populations_in_a_union_do_not_add_up() -> None:
@@ -213,7 +213,7 @@ def test_the_limits_of_two_populations_in_a_union_do_not_add_up() -> None:
 
 def test_each_part_of_a_union_adds_rows_of_a_unit() -> None:
     question = ask("SELECT AVG(loss) FROM (SELECT loss FROM events UNION ALL SELECT loss FROM events) t")
-    assert question.most == Most(rows=2, groups=1)
+    assert question.most == ContributionBounds(rows=2, groups=1)
     labels = [node.label for node in nodes(question.relation) if isinstance(node, Scan)]
     assert labels == ["events", "events_2"]
 

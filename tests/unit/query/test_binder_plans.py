@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from binding import ask, below, held, nodes
-from dalenius.engines.conformance.draws import Draws
-from dalenius.engines.conformance.forms import rarer
 from dalenius.engines.conformance.plans import random_most, random_query
-from dalenius.engines.conformance.worlds import world
+from dalenius.engines.conformance.terms import rarer
+from dalenius.engines.conformance.worlds import Draws, world
 from dalenius.errors import QueryRefused
 from dalenius.query.binding.binder import bind
 from dalenius.query.expressions import Call, Column, Expression

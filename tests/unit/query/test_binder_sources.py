@@ -10,7 +10,7 @@ from binding import CLINIC, WITHOUT_KEYS, ask, below, nodes
 from dalenius.errors import QueryRefused, UnknownName
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.plan.relations import Filter, Join, Project, Scan, UnitFilter
-from dalenius.query.tables import Most, Protection, Via
+from dalenius.query.tables import ContributionBounds, ForeignKey, Protection
 
 
 def joined(sql: str) -> Join:
@@ -187,7 +187,7 @@ def test_keys_of_a_path_are_for_joins_along_it_alone(sql: str) -> None:
 
 
 def test_keys_of_two_different_paths_are_not_equated() -> None:
-    scans = replace(CLINIC["labs"], name="scans", protection=_along(Via("visit_id", "patients", "visit_id")))
+    scans = replace(CLINIC["labs"], name="scans", protection=_along(ForeignKey("visit_id", "patients", "visit_id")))
     bills = replace(CLINIC["labs"], name="bills")
     tables = {**CLINIC, "scans": scans, "bills": bills}
     sql = "SELECT COUNT(*) FROM labs a JOIN {} b ON a.visit_id = b.visit_id"
@@ -196,8 +196,8 @@ def test_keys_of_two_different_paths_are_not_equated() -> None:
     assert ask(sql.format("bills"), tables=tables)  # both lead to visits.visit_id
 
 
-def _along(via: Via) -> Protection:
-    return Protection("patients", via, AddRemove(), Most(rows=50, groups=3))
+def _along(via: ForeignKey) -> Protection:
+    return Protection("patients", via, AddRemove(), ContributionBounds(rows=50, groups=3))
 
 
 def test_a_key_that_is_not_declared_cannot_be_compared() -> None:

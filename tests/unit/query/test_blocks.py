@@ -7,16 +7,16 @@ import datetime as dt
 import pytest
 
 from binding import ask
-from dalenius.query.blocks import Held, Partition, block_of, both, either, held
+from dalenius.query.blocks import BlockFacts, PartitionedUnits, block_of, both, either, held
 from dalenius.query.expressions import Schema
 from dalenius.query.plan.relations import Bound, Clamp, Filter, Relation, Scan
 from dalenius.query.types import Code
 
-CITY = Partition("patients", "patients", "city", frozenset({"Oslo", "Bergen"}))
+CITY = PartitionedUnits("patients", "patients", "city", frozenset({"Oslo", "Bergen"}))
 PATIENTS, VISITS = "FROM patients WHERE", "FROM visits v JOIN patients p ON v.patient_id = p.patient_id"
 
 
-def block(rest: str, partition: Partition = CITY) -> Code:
+def block(rest: str, partition: PartitionedUnits = CITY) -> Code:
     return block_of(ask(f"SELECT COUNT(*) AS n {rest}"), partition)
 
 
@@ -83,7 +83,7 @@ def test_a_unit_that_would_be_in_two_blocks_puts_a_question_in_none() -> None:
 
 
 def test_the_block_of_another_population_does_not_count() -> None:
-    doctors = Partition("doctors", "doctors", "city", frozenset({"Oslo"}))
+    doctors = PartitionedUnits("doctors", "doctors", "city", frozenset({"Oslo"}))
     both_people = "FROM (SELECT city FROM patients UNION ALL SELECT city FROM doctors WHERE city = 'Oslo') t"
     assert block(both_people, doctors) == "Oslo"
     assert block(both_people) is None
@@ -110,24 +110,24 @@ def test_the_block_of_another_population_does_not_count() -> None:
     ],
 )
 def test_values_of_every_kind_are_compared_as_codes(table: str, column: str, code: Code, condition: str) -> None:
-    partition = Partition("patients", table, column, frozenset({code}))
+    partition = PartitionedUnits("patients", table, column, frozenset({code}))
     assert block(f"FROM {table} WHERE {condition}", partition) == code
 
 
 @pytest.mark.parametrize("condition", ["cost = 1250", "cost = 12.505", "cost + 1 = 13.5", "cost BETWEEN 12.5 AND 12.5"])
 def test_what_is_no_plain_comparison_with_the_code_is_about_all(condition: str) -> None:
-    partition = Partition("patients", "visits", "cost", frozenset({1250}))
+    partition = PartitionedUnits("patients", "visits", "cost", frozenset({1250}))
     assert block(f"FROM visits WHERE {condition}", partition) is None
 
 
 def test_a_clamped_column_is_not_followed_and_a_bound_changes_nothing() -> None:
-    partition = Partition("patients", "patients", "age", frozenset({40}))
+    partition = PartitionedUnits("patients", "patients", "age", frozenset({40}))
     question = ask("SELECT COUNT(*) AS n FROM patients WHERE age = 40")
     (filtered,) = [node for node in _nodes(question.relation) if isinstance(node, Filter)]
     assert held(Bound(filtered, (), 1, None), partition) == held(filtered, partition)
     scan = filtered.child
     assert isinstance(scan, Scan)
-    assert held(Clamp(scan, (("patients.age", 40, 50),)), partition) == Held()
+    assert held(Clamp(scan, (("patients.age", 40, 50),)), partition) == BlockFacts()
     assert held(scan, partition).columns == {"patients.age"}
 
 
@@ -137,7 +137,7 @@ def test_a_node_without_a_case_may_hold_rows_of_anybody() -> None:
         def schema(self) -> Schema:
             return {}
 
-    assert held(New(), CITY) == Held()
+    assert held(New(), CITY) == BlockFacts()
 
 
 def test_nothing_known_is_the_widest_answer() -> None:

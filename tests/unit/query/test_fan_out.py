@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from binding import ask, below
-from dalenius.audit.escapes.clinic import TABLES as CLINIC
+from dalenius.checks.escapes.listening import TABLES as CLINIC
 from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.query.binding.limits import MOST_WORK_OF_UNIT
 from dalenius.query.plan.relations import JOIN_ROWS, MOST_ROWS_OF_UNIT, Relation

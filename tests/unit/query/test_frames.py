@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dalenius.audit.escapes.clinic import TABLES
+from dalenius.checks.escapes.listening import TABLES
 from dalenius.errors import DaleniusError, InvalidParameter, QueryRefused, UnknownName
 from dalenius.query.binding.binder import bind
 from dalenius.query.frames.aggregates import (
@@ -41,8 +41,8 @@ from dalenius.query.frames.aggregates import (
 from dalenius.query.frames.formulas import Formula, coalesce, col, greatest, least, lit, when
 from dalenius.query.frames.frames import Frame
 from dalenius.query.sql.reader import read
-from dalenius.query.syntax.syntax import Constant, Query
-from dalenius.query.tables import Most
+from dalenius.query.syntax import Constant, QueryTree
+from dalenius.query.tables import ContributionBounds
 
 visits, patients, cities = Frame("visits"), Frame("patients"), Frame("cities")
 
@@ -399,7 +399,7 @@ def test_endless_chains_are_refused() -> None:
 
 
 def test_a_frame_hands_its_syntax_to_the_session_it_came_from() -> None:
-    asked: list[tuple[Query, Most | None]] = []
+    asked: list[tuple[QueryTree, ContributionBounds | None]] = []
 
     class Answering:
         def run(self, **offer: Any) -> Any:
@@ -407,11 +407,12 @@ def test_a_frame_hands_its_syntax_to_the_session_it_came_from() -> None:
 
         explain = cost = expected_error = rehearse = run
 
-    def ask(query: Query, most: Most | None) -> Answering:
-        asked.append((query, most))
-        return Answering()
+    class Asking:
+        def bind(self, query: QueryTree, most: ContributionBounds | None = None) -> Answering:
+            asked.append((query, most))
+            return Answering()
 
-    frame = Frame("visits", ask=ask).contributing(Most(rows=2, groups=1)).agg(count())
+    frame = Frame("visits", session=Asking()).contributing(max_rows=2, max_groups=1).agg(count())
     for method in (frame.run, frame.explain, frame.cost, frame.expected_error, frame.rehearse):
         assert method(epsilon="0.2") == {"epsilon": "0.2"}
-    assert asked == [(read("SELECT COUNT(*) FROM visits"), Most(rows=2, groups=1))] * 5
+    assert asked == [(read("SELECT COUNT(*) FROM visits"), ContributionBounds(rows=2, groups=1))] * 5

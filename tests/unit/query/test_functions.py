@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from dalenius.engines.conformance.cases import random_expressions, tried
 from dalenius.engines.conformance.edges import COLUMNS, WIDEST, column, edge_rows, holds
-from dalenius.engines.conformance.expressions import random_expressions, tried
 from dalenius.errors import InvalidParameter, QueryRefused, UnknownName
 from dalenius.query.calendar import DAY, FIRST_DAY, LAST_DAY, Grain, first_of_months
 from dalenius.query.expressions import Call, Column, Expression, Literal
@@ -112,7 +112,7 @@ def value(name: str, *arguments: Any) -> Any:
         return REFUSED
     assert isinstance(found, Literal)
     assert holds(found.domain, found.value)
-    return found.domain.shown(found.value)
+    return found.domain.decode(found.value)
 
 
 def test_all_names_are_there() -> None:
@@ -222,11 +222,11 @@ def test_values_stay_in_their_domains() -> None:
 def test_months_as_keys_are_the_first_days_of_months_only() -> None:
     domain = call("date_trunc", literal("month"), DAY_OF_VISIT).domain
     assert domain.size == 36
-    assert [domain.shown(code) for code in domain.codes()[:2]] == [dt.date(2024, 1, 1), dt.date(2024, 2, 1)]
+    assert [domain.decode(code) for code in domain.codes()[:2]] == [dt.date(2024, 1, 1), dt.date(2024, 2, 1)]
     hours = call("date_trunc", literal("hour"), TIME).domain
     assert hours.size == 366 * 24
     quarters = call("date_trunc", literal("quarter"), TIME).domain
-    assert [quarters.shown(code).month for code in quarters.codes()] == [1, 4, 7, 10]
+    assert [quarters.decode(code).month for code in quarters.codes()] == [1, 4, 7, 10]
 
 
 @pytest.mark.parametrize("grain", [Grain(), Grain(7, 4), Grain(months=1), Grain(months=3), Grain(months=12)])

@@ -74,6 +74,6 @@ def test_months_are_keys_and_the_days_between_are_not() -> None:
     months = call("date_trunc", literal("month"), Column(day, "t.day")).domain
     space = KeySpace((months,))
     every = space.keys()
-    assert [months.shown(key) for (key,) in every] == [date(2024, 1, 1), date(2024, 2, 1), date(2024, 3, 1)]
+    assert [months.decode(key) for (key,) in every] == [date(2024, 1, 1), date(2024, 2, 1), date(2024, 3, 1)]
     codes = pa.array([day.code("2024-02-01"), day.code("2024-02-02")])
     assert space.positions([codes], 2).tolist() == [1, -1]

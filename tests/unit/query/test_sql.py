@@ -14,7 +14,7 @@ from dalenius.query.sql import grammar as sql_grammar
 from dalenius.query.sql import selects as sql_selects
 from dalenius.query.sql import terms as sql_terms
 from dalenius.query.sql.reader import read
-from dalenius.query.syntax.syntax import (
+from dalenius.query.syntax import (
     Apply,
     Constant,
     Item,

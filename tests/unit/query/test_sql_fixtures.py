@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dalenius.audit.escapes.clinic import TABLES
-from dalenius.audit.escapes.mutations import refused, statements
+from dalenius.checks.escapes.listening import TABLES
+from dalenius.checks.escapes.mutations import refused, statements
 from dalenius.errors import QueryRefused
 from dalenius.query.binding.binder import bind
 from dalenius.query.questions import Question

@@ -11,13 +11,13 @@ from fractions import Fraction
 
 import pytest
 
-from dalenius.audit.escapes.clinic import TABLES
-from dalenius.audit.escapes.mutations import ESCAPES, mutations, statements
+from dalenius.checks.escapes.listening import TABLES
+from dalenius.checks.escapes.mutations import ESCAPES, mutations, statements
 from dalenius.errors import QueryRefused
+from dalenius.query import syntax
 from dalenius.query.binding.binder import bind
 from dalenius.query.sql.names import AGGREGATES, SCALARS
 from dalenius.query.sql.reader import read
-from dalenius.query.syntax import syntax
 
 LONGEST_WAIT = 5.0
 """Seconds of computing for one text."""
@@ -45,7 +45,7 @@ FUNCTIONS = {function for function, _, _ in [*SCALARS.values(), *AGGREGATES.valu
 """Every function that a tree may name."""
 
 
-def read_and_bind(text: str) -> syntax.Query | None:
+def read_and_bind(text: str) -> syntax.QueryTree | None:
     """The syntax of a text, or None if it is refused, within the time that one text may take."""
     started = time.process_time()
     query = None
@@ -69,7 +69,7 @@ def parts(node: object) -> Iterator[object]:
             yield from parts(getattr(node, field.name))
 
 
-def require_plain(query: syntax.Query) -> None:
+def require_plain(query: syntax.QueryTree) -> None:
     """A tree is made of the known nodes, of functions on the list, of names, and of plain values."""
     for node in parts(query):
         assert type(node) in KINDS
@@ -94,11 +94,6 @@ def fuzz(count: int, *, seed: int) -> int:
 
 def test_5000_mutations_give_questions_or_refusals() -> None:
     assert fuzz(5_000, seed=20240131) > 250  # some are still questions, so the fuzz goes deep
-
-
-@pytest.mark.deep
-def test_100000_mutations_give_questions_or_refusals() -> None:
-    assert fuzz(100_000, seed=19770101) > 5_000
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from dalenius.errors import QueryRefused
 from dalenius.query.sql.reader import read
-from dalenius.query.syntax.syntax import Apply, Constant, Name, Select, Term
+from dalenius.query.syntax import Apply, Constant, Name, Select, Term
 
 VALUES = (-2, 0, 1, 3, None)
 INFIX = {

@@ -9,7 +9,6 @@ import os
 import pickle
 import threading
 from collections.abc import Callable
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from dalenius import randomness
 from dalenius.errors import InvalidParameter, NotCopyable
 from dalenius.randomness import entropy as module
 from dalenius.randomness.entropy import Entropy, _StreamCipher, system_entropy
-from planted.mechanisms import ForgetsForks, ForgetsThreads
+from tests.planted.mechanisms import ForgetsForks, ForgetsThreads
 
 DRAWS = 1000
 SOURCE = Path(module.__file__).parent
@@ -30,10 +29,6 @@ FORK = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # threa
 
 def many_words(source: Entropy) -> list[int]:
     return [source.word() for _ in range(DRAWS)] + source.words(DRAWS).tolist()
-
-
-def spawned_words(_: int) -> list[int]:
-    return many_words(system_entropy())
 
 
 def forked_words(source: Entropy) -> list[int]:
@@ -80,12 +75,6 @@ def test_the_fork_hook_alone_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 @FORK
 def test_the_checks_above_notice_an_inherited_pool() -> None:
     assert repeats(words_around_forks(ForgetsForks(), workers=2)) > 0
-
-
-def test_spawned_workers_never_share_a_block() -> None:
-    with get_context("spawn").Pool(2) as pool:
-        parts = pool.map(spawned_words, range(8), chunksize=1)
-    assert repeats([word for part in parts for word in part] + many_words(system_entropy())) == 0
 
 
 def words_of_threads(source: Entropy) -> list[int]:

@@ -8,7 +8,7 @@ import pytest
 from flint import arb
 
 from dalenius.privacy.reals import ball, precise
-from dalenius.randomness import gaussian_sums
+from dalenius.randomness import gaussian as gaussian_sums
 
 VARIANCES = [
     Fraction(1, 1000),

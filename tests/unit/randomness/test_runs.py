@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from scipy import stats
 
 from checks import ALARM, SeededEntropy
+from costs import cases
 from dalenius.privacy.reals import ball, precise
 from dalenius.randomness.selection import exponential_runs
 
@@ -45,7 +45,7 @@ def fit(observed: np.ndarray, chances: np.ndarray) -> float:
     return float(stats.chisquare(observed[likely], expected).pvalue)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@cases("name", RUNS, fast=2)
 def test_runs_are_chosen_by_length_times_the_exponential_of_their_score(name: str) -> None:
     scores, lengths, rate = RUNS[name]
     assert fit(drawn(scores, lengths, rate), law(scores, lengths, rate)) > ALARM

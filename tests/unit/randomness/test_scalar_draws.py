@@ -65,7 +65,7 @@ def test_the_test_above_notices_a_loop() -> None:
 
 def test_a_single_draw_makes_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "_tables", {})
-    monkeypatch.setattr(tables.Cells, "boundaries", None)
+    monkeypatch.setattr(tables.LawCells, "boundaries", None)
     for _ in range(100):
         randomness.discrete_laplace("123.456")
         randomness.discrete_gaussian("123.456")

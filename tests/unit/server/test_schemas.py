@@ -31,9 +31,9 @@ def code(value: Any, schema: Any = RUN) -> str:
     "body",
     [
         {"sql": "x"},
-        {"sql": "x", "epsilon": "0.1", "most": {"rows": 1, "groups": 2}, "size": 5, "level": "95%"},
+        {"sql": "x", "epsilon": "0.1", "max_rows": 1, "max_groups": 2, "size": 5, "level": "95%"},
         {"sql": "x", "error": {"n": "± 5"}, "weights": {"n": "2"}, "nonnegative": True, "digits": 0, "fresh": False},
-        {"sql": "x", "error": "± 5", "epsilon": None, "most": None},
+        {"sql": "x", "error": "± 5", "epsilon": None, "max_rows": None},
     ],
 )
 def test_what_the_route_takes_fits(body: dict[str, Any]) -> None:
@@ -61,8 +61,8 @@ def test_what_the_route_takes_fits(body: dict[str, Any]) -> None:
         {"sql": "x", "size": 10**30},
         {"sql": "x", "digits": 1.0},
         {"sql": "x", "fresh": 1},
-        {"sql": "x", "most": {"rows": 1}},
-        {"sql": "x", "most": {"rows": 1, "groups": 1, "more": 1}},
+        {"sql": "x", "max_rows": 0},
+        {"sql": "x", "max_rows": {"rows": 1}},
         {"sql": "x", "error": {"n": 5}},
         {"sql": "x", "error": [CANARY]},
         {"sql": "x", "weights": "2"},

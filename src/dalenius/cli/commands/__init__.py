@@ -12,7 +12,7 @@ __getattr__, __dir__ = names(
         "ask": "questions",
         "card": "registries",
         "check": "checks",
-        "completion": "completing",
+        "completion": "showing",
         "cost": "questions",
         "demo": "showing",
         "explain": "questions",

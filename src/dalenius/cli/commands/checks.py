@@ -9,19 +9,19 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from dalenius.audit.checks.outcomes import Asked, Figure, Outcome, Tick
-from dalenius.audit.checks.registry import CHECKS, Listed
+from dalenius.checks.outcomes import CheckRequest, Figure, Outcome, Tick
+from dalenius.checks.registry import CHECKS, Listed
 from dalenius.cli.commands.ledgers import verify
-from dalenius.cli.exits import FINE, LEDGER, REFUSED
 from dalenius.cli.sessions import require_folder
 from dalenius.cli.terminal import Terminal
-from dalenius.curator.asking.progress import bar
+from dalenius.cli.wording import FINE, LEDGER, REFUSED
 from dalenius.engines.addresses import is_address, public_address
-from dalenius.engines.conformance.checking import MOST, Report
+from dalenius.engines.conformance.checking import MOST, ConformanceReport
 from dalenius.engines.conformance.checking import check as compared
 from dalenius.engines.duckdb.engine import DuckDBEngine
 from dalenius.engines.several import live_engine
 from dalenius.errors import DaleniusError, DataMismatch, InvalidParameter
+from dalenius.session.progress import bar
 
 _ROWS, _PLANS, _WIDEST, _SHOWN = 5_000, 200, 60, 20
 _HEADINGS = ("check", "what was tried", "tried", "found", "goal", "")
@@ -62,7 +62,7 @@ def _checked(listed: Sequence[Listed], chosen: argparse.Namespace, terminal: Ter
     left_out = [each.name for each in listed if chosen.what == "all" and not each.runs_here]
     with terminal.progress("checking") as progress:
         outcomes = [
-            _outcome(each, Asked(folder, chosen.count, chosen.seed, _ticks(each.name, progress)), chosen)
+            _outcome(each, CheckRequest(folder, chosen.count, chosen.seed, _ticks(each.name, progress)), chosen)
             for each in listed
             if each.name not in left_out
         ]
@@ -97,7 +97,7 @@ def _ticks(name: str, progress: Callable[[Any], None] | None) -> Tick:
     return (lambda percent: None) if progress is None else lambda percent: progress(f"{name} {bar(percent)}")
 
 
-def _outcome(listed: Listed, asked: Asked, chosen: argparse.Namespace) -> Outcome:
+def _outcome(listed: Listed, asked: CheckRequest, chosen: argparse.Namespace) -> Outcome:
     """What a check says; one among many that breaks is a finding, and the others go on."""
     try:
         return listed.run(asked, full=chosen.full)
@@ -185,7 +185,7 @@ def _opened(url: str | None, failures: list[BaseException]) -> Any:
     raise InvalidParameter("URL", address, allowed="the address of an engine that can be reached")
 
 
-def _facts(report: Report) -> dict[str, Any]:
+def _facts(report: ConformanceReport) -> dict[str, Any]:
     return {
         "fit": report.passed,
         "cases": report.cases,
@@ -196,7 +196,7 @@ def _facts(report: Report) -> dict[str, Any]:
     }
 
 
-def _told(report: Report) -> list[str]:
+def _told(report: ConformanceReport) -> list[str]:
     if report.passed:
         looked = [
             f"{report.cases:,} known cases and {report.expressions:,} generated expressions over {report.rows:,} rows"

@@ -8,14 +8,14 @@ from typing import Any
 
 import dalenius as dl
 from dalenius.accounting.budget import Budget
-from dalenius.cli.exits import FINE, REFUSED
 from dalenius.cli.sessions import AnySession, asking, opened, require_folder
 from dalenius.cli.terminal import Terminal
-from dalenius.curator.asking.prices import LARGE_EPSILON
-from dalenius.curator.databases import Database
+from dalenius.cli.wording import FINE, REFUSED
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.numbers import exact, shown
+from dalenius.privacy.numbers import exact, format_number
 from dalenius.query.types import Number
+from dalenius.session.databases import Database
+from dalenius.session.offers import LARGE_EPSILON
 
 LARGE_DELTA = Fraction(1, 10**5)
 """With such a probability, anything at all may be learnt about somebody."""
@@ -56,8 +56,16 @@ def add_population(chosen: argparse.Namespace, terminal: Terminal) -> int:
 
 def _meant(budget: Budget, chosen: argparse.Namespace, terminal: Terminal) -> bool:
     """Whether a budget that promises little is meant, since it never changes."""
-    doubts = [f"epsilon = {shown(budget.epsilon)} is above {LARGE_EPSILON}"] if budget.epsilon > LARGE_EPSILON else []
-    doubts += [f"delta = {shown(budget.delta)} is above {shown(LARGE_DELTA)}"] if budget.delta > LARGE_DELTA else []
+    doubts = (
+        [f"epsilon = {format_number(budget.epsilon)} is above {LARGE_EPSILON}"]
+        if budget.epsilon > LARGE_EPSILON
+        else []
+    )
+    doubts += (
+        [f"delta = {format_number(budget.delta)} is above {format_number(LARGE_DELTA)}"]
+        if budget.delta > LARGE_DELTA
+        else []
+    )
     if doubts and not chosen.yes:
         terminal.tell(f"dalenius: {' and '.join(doubts)}: such a budget promises little, and it never changes.")
     return not doubts or terminal.confirmed("Is it meant?", yes=chosen.yes)

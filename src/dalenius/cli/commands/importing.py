@@ -8,18 +8,23 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dalenius.cli.exits import FINE, REFUSED
-from dalenius.cli.proposals.bounds import Estimate, estimated
-from dalenius.cli.proposals.comments import remark
-from dalenius.cli.proposals.drafts import drafted, require_alike
-from dalenius.cli.proposals.schemas import Field, fields, fields_elsewhere
+from dalenius.catalog.declarations import TYPES, number, unfilled
+from dalenius.cli.proposals import (
+    BoundsEstimate,
+    FileColumn,
+    drafted,
+    estimated,
+    fields,
+    fields_elsewhere,
+    remark,
+    require_alike,
+)
 from dalenius.cli.sessions import opened
 from dalenius.cli.terminal import Terminal
-from dalenius.curator.databases import Database
-from dalenius.curator.folder.declarations import TYPES, number, unfilled
+from dalenius.cli.wording import FINE, REFUSED
 from dalenius.engines.addresses import staying
 from dalenius.errors import InvalidParameter
-from dalenius.query.tables import Most
+from dalenius.session.databases import Database
 
 _NUMBERS = ("Int", "Real")
 
@@ -70,7 +75,7 @@ def _source(chosen: argparse.Namespace) -> str | Path | None:
     return chosen.file if chosen.file is None or _stays(chosen) else Path(chosen.file)
 
 
-def _fields(db: Database, chosen: argparse.Namespace) -> list[Field]:
+def _fields(db: Database, chosen: argparse.Namespace) -> list[FileColumn]:
     if not _stays(chosen):
         return fields(chosen.table, Path(chosen.file))
     if chosen.nulls:
@@ -106,7 +111,7 @@ def _offered(offer: str, chosen: argparse.Namespace, terminal: Terminal) -> bool
 
 def _estimated(
     db: Database, chosen: argparse.Namespace, facts: dict[str, Any], agreed: Callable[[str], bool]
-) -> Estimate | None:
+) -> BoundsEstimate | None:
     """Bounds of the number columns, filled into the proposal; None where somebody declined."""
     numbers = {name: each["type"] for name, each in facts["columns"].items() if each["type"] in _NUMBERS}
     _require_ready(chosen, facts, numbers)
@@ -120,7 +125,8 @@ def _estimated(
         agreed=agreed,
         population=chosen.population,
         unit=facts["unit"],
-        most=Most(rows=chosen.most_rows, groups=chosen.most_groups) if "most" in facts else None,
+        max_rows=chosen.max_rows,
+        max_groups=chosen.max_groups,
         rename={name: source for name, source in facts.get("rename", {}).items() if name in used},
         nulls=facts.get("nulls", ()),
     )
@@ -132,8 +138,8 @@ def _estimated(
 
 def _require_ready(chosen: argparse.Namespace, facts: Mapping[str, Any], numbers: Mapping[str, str]) -> None:
     needed = {"--epsilon": chosen.epsilon, "--population": chosen.population, "--unit": chosen.unit}
-    if "most" in facts:
-        needed |= {"--most-rows": chosen.most_rows, "--most-groups": chosen.most_groups}
+    if "max_rows" in facts:
+        needed["--max-rows"] = chosen.max_rows
     missing = [name for name, value in needed.items() if value is None]
     if missing or "unit" not in facts:
         raise InvalidParameter("--suggest-bounds", True, allowed=f"given together with {', '.join(missing)}")
@@ -144,7 +150,7 @@ def _require_ready(chosen: argparse.Namespace, facts: Mapping[str, Any], numbers
         )  # fmt: skip
 
 
-def _remarks(estimate: Estimate) -> dict[str, str]:
+def _remarks(estimate: BoundsEstimate) -> dict[str, str]:
     found = f"estimated from noisy counts, charged {estimate.each}; see whether it is plausible"
     nothing = f"no count stood out of the noise, charged {estimate.each}"
     return {name: nothing if bounds is None else found for name, bounds in estimate.bounds.items()}
@@ -154,7 +160,11 @@ def _remarks(estimate: Estimate) -> dict[str, str]:
 
 
 def _tell(
-    chosen: argparse.Namespace, found: list[Field], facts: dict[str, Any], estimate: Estimate | None, terminal: Terminal
+    chosen: argparse.Namespace,
+    found: list[FileColumn],
+    facts: dict[str, Any],
+    estimate: BoundsEstimate | None,
+    terminal: Terminal,
 ) -> None:
     missing = [f"tables.{chosen.table}.{place}" for place in unfilled(facts, but=("rename",))]
     left_out = [field.source for field in found if field.type is None]
@@ -178,7 +188,7 @@ def _tell(
     terminal.show(f"Then {then}: dalenius update-table {chosen.folder} {chosen.table}{file}")
 
 
-def _charged(estimate: Estimate | None) -> dict[str, Any]:
+def _charged(estimate: BoundsEstimate | None) -> dict[str, Any]:
     if estimate is None:
         return {"charged": None, "bounds": {}}
     bounds = {
@@ -187,7 +197,7 @@ def _charged(estimate: Estimate | None) -> dict[str, Any]:
     return {"charged": estimate.charge, "bounds": bounds}
 
 
-def _bounds_told(estimate: Estimate) -> list[str]:
+def _bounds_told(estimate: BoundsEstimate) -> list[str]:
     bounds = {
         name: "no count stood out of the noise; this was charged all the same"
         if found is None

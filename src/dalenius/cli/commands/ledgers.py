@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dalenius.catalog.folder import found
+from dalenius.catalog.places import kept
 from dalenius.cli.commands.spending import show
-from dalenius.cli.exits import FINE, LEDGER, REFUSED
-from dalenius.cli.options.ledgers import ACTIONS
+from dalenius.cli.options import ACTIONS
 from dalenius.cli.sessions import opened, require_folder
 from dalenius.cli.terminal import Terminal
-from dalenius.curator.folder.folder import found
-from dalenius.curator.folder.places import kept
-from dalenius.curator.ledger.checking import Findings, examined
-from dalenius.curator.ledger.entries import amount_facts
-from dalenius.curator.ledger.marks import Mark
-from dalenius.curator.ledger.reconciling import reconcile
-from dalenius.curator.ledger.stores import Store
+from dalenius.cli.wording import FINE, LEDGER, REFUSED
 from dalenius.errors import InvalidParameter, LedgerRefused
+from dalenius.ledger.accounts import amount_facts
+from dalenius.ledger.checking import Findings, examined
+from dalenius.ledger.marks import Mark
+from dalenius.ledger.reconciling import reconcile
+from dalenius.ledger.stores import Store
 
 _WARNING = """Reconciling goes on with this copy of the ledger, at the largest spending that ledger and mark know of.
 Do it only if no other copy of this database is or will be used. All tokens end; issue new ones afterwards."""

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from dalenius.catalog.catalog import Grant, Study
+from dalenius.catalog.declarations import day, share
 from dalenius.cli.sessions import opened
 from dalenius.cli.terminal import Terminal
-from dalenius.curator.catalog import Grant, Study
-from dalenius.curator.folder.declarations import day, share
-from dalenius.curator.ledger.accounts import Rate
-from dalenius.curator.tokens import Tokens
 from dalenius.errors import InvalidParameter
+from dalenius.ledger.accounts import Rate
+from dalenius.ledger.tokens import Tokens
 
 _RATE = re.compile(r"(\d{1,9})/(\d{1,9})")
 
@@ -159,5 +159,5 @@ def _kept(place: str | None) -> Iterator[TextIO | None]:
 def _rate(given: str | None) -> Rate | None:
     found = None if given is None else _RATE.fullmatch(given.strip())
     if given is not None and found is None:
-        raise InvalidParameter("--rate", given, allowed="so many questions in so many seconds, such as 20/3600")
+        raise InvalidParameter("--rate", given, allowed="a number of questions in a number of seconds, such as 20/3600")
     return None if found is None else Rate(int(found[1]), seconds=int(found[2]))

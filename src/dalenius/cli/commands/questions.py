@@ -14,19 +14,18 @@ from typing import Any
 import pyarrow as pa
 
 from dalenius.cli.bars import answer_bars
-from dalenius.cli.exits import REFUSED, STOPPED
 from dalenius.cli.sessions import AnyAsked, AnySession, asking
 from dalenius.cli.terminal import Terminal
-from dalenius.curator.answers.answers import Answer
-from dalenius.curator.answers.charts import require_kind
-from dalenius.curator.answers.encoding import encoded
-from dalenius.curator.asking.asking import Cost
-from dalenius.curator.asking.prices import Offer
-from dalenius.curator.extras import optional
-from dalenius.curator.names import as_share, percent
+from dalenius.cli.wording import REFUSED, STOPPED
 from dalenius.errors import DaleniusError, InvalidParameter
-from dalenius.query.estimates.expectations import ExpectedError
-from dalenius.query.tables import Most
+from dalenius.lazy import optional
+from dalenius.ledger.names import as_share, percent
+from dalenius.measuring.expectations import ExpectedError
+from dalenius.session.answers.answers import Answer
+from dalenius.session.answers.charts import require_kind
+from dalenius.session.answers.encoding import encoded
+from dalenius.session.offers import Offer
+from dalenius.session.purchases import Cost
 
 _NAMED = re.compile(r"\s*([^\W\d]\w*)\s*=(.*)", re.DOTALL)
 
@@ -94,18 +93,7 @@ def explain(chosen: argparse.Namespace, terminal: Terminal) -> None:
 
 def _question(session: AnySession, chosen: argparse.Namespace, terminal: Terminal) -> AnyAsked:
     text = terminal.given.read() if chosen.sql == "-" else chosen.sql
-    return session.sql(text, most=most(chosen))
-
-
-def most(chosen: argparse.Namespace) -> Most | None:
-    """How much of one unit enters an answer, where it was said."""
-    given = {"--most-rows": chosen.most_rows, "--most-groups": chosen.most_groups}
-    missing = [name for name, number in given.items() if number is None]
-    if len(missing) == len(given):
-        return None
-    if missing:
-        raise InvalidParameter(missing[0], None, allowed="given as well: rows of one unit in a group, and its groups")
-    return Most(rows=chosen.most_rows, groups=chosen.most_groups)
+    return session.sql(text, max_rows=chosen.max_rows, max_groups=chosen.max_groups)
 
 
 def _price(chosen: argparse.Namespace) -> dict[str, Any]:

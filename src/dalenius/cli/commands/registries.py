@@ -9,12 +9,12 @@ from pathlib import Path
 from dalenius.cli.commands.questions import answer_facts
 from dalenius.cli.sessions import asking, is_url, opened, published
 from dalenius.cli.terminal import Terminal
-from dalenius.curator.curator import balance
-from dalenius.curator.names import percent
-from dalenius.curator.registry.forms import day, lasts, promise
-from dalenius.curator.registry.records import PopulationRecord
-from dalenius.curator.shelf import Replay
-from dalenius.privacy.numbers import shown
+from dalenius.ledger.names import percent
+from dalenius.privacy.numbers import format_number
+from dalenius.session.curator import balance
+from dalenius.session.registry.forms import day, lasts, promise
+from dalenius.session.registry.records import PopulationRecord
+from dalenius.session.shelf import Replay
 
 
 def registry(chosen: argparse.Namespace, terminal: Terminal) -> None:
@@ -38,7 +38,7 @@ def _upright(record: PopulationRecord) -> str:
         "used for": record.purpose or "-",
         "unit": f"{record.unit or '-'} ({record.neighbours})",
         "cap": promise(record),
-        "spent": f"{percent(record.spent)} (what epsilon = {shown(record.spent_epsilon)} buys)",
+        "spent": f"{percent(record.spent)} (what epsilon = {format_number(record.spent_epsilon)} buys)",
         "releases": f"{record.releases:,}",
         "a week": percent(record.weekly),
         "lasts until": lasts(record),

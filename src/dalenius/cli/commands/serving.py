@@ -12,8 +12,8 @@ from dalenius.cli.terminal import Terminal
 from dalenius.errors import InvalidParameter, MissingExtra
 
 try:
-    from dalenius.server.grid import Grid
     from dalenius.server.limits import Limits
+    from dalenius.server.schedule import ReplySchedule
     from dalenius.server.serving import Serving
     from dalenius.server.serving import serve as serve_until_told
 except ModuleNotFoundError as missing:
@@ -32,7 +32,7 @@ def serve(chosen: argparse.Namespace, terminal: Terminal) -> None:
         port=chosen.port,
         admin=True if chosen.admin else False if chosen.no_admin else None,
         workers=chosen.workers,
-        grid=Grid(step=chosen.step, headroom=chosen.headroom),
+        grid=ReplySchedule(step=chosen.step, headroom=chosen.headroom),
         limits=Limits(seconds=chosen.seconds),
         certificate=_path(chosen.certificate),
         key=_path(chosen.key),

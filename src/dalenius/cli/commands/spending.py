@@ -7,18 +7,17 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dalenius.cli.exits import FINE
+from dalenius.catalog.catalog import Catalog
 from dalenius.cli.sessions import opened
 from dalenius.cli.terminal import Terminal
-from dalenius.curator.answers.columns import Column
-from dalenius.curator.answers.displays import text_table
-from dalenius.curator.catalog import Catalog
-from dalenius.curator.curator import balance
-from dalenius.curator.databases import Database
-from dalenius.curator.ledger.accounts import Account, Charge, Receipt
-from dalenius.curator.ledger.entries import Entry, amount_facts, charge_from, receipt_from
-from dalenius.curator.names import percent
-from dalenius.curator.shelf import Shelf
+from dalenius.cli.wording import FINE
+from dalenius.ledger.accounts import Account, AccountCharge, Entry, Receipt, amount_facts, charge_from, receipt_from
+from dalenius.ledger.names import percent
+from dalenius.session.answers.columns import AnswerColumn
+from dalenius.session.answers.displays import text_table
+from dalenius.session.curator import balance
+from dalenius.session.databases import Database
+from dalenius.session.shelf import Shelf
 
 _MOST = 20
 _LONGEST = 60
@@ -92,7 +91,7 @@ def _facts(receipt: Receipt) -> dict[str, Any]:
     return {"receipt": receipt.id, "who": receipt.who, "at": receipt.at.isoformat(timespec="seconds")}
 
 
-def _part(catalog: Catalog, charge: Charge) -> dict[str, Any]:
+def _part(catalog: Catalog, charge: AccountCharge) -> dict[str, Any]:
     people = catalog.populations.get(charge.account.population)
     share = None if people is None else str(balance(people, charge.amount, left=False).share)
     return {"account": " / ".join(charge.account.path), "block": charge.block or None, "share": share,
@@ -110,5 +109,5 @@ def _told(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(rows: Sequence[dict[str, Any]], names: Sequence[str], *, footer: str) -> str:
-    columns = [Column(name, tuple(row[name] for row in rows), is_key=True) for name in names]
+    columns = [AnswerColumn(name, tuple(row[name] for row in rows), is_key=True) for name in names]
     return text_table(columns, footer=[footer]) + "\n"

@@ -7,18 +7,17 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import TypeAlias
 
-from dalenius.engines.conformance.cases import few_cases, known_cases
-from dalenius.engines.conformance.comparing import Checked, Difference, Edges, Tables
+from dalenius.engines.conformance.cases import few_cases, known_cases, random_expressions
+from dalenius.engines.conformance.comparing import CheckedEngine, ComparedTables, Difference, Edges
 from dalenius.engines.conformance.edges import COLUMNS, column
-from dalenius.engines.conformance.expressions import random_expressions
 from dalenius.engines.conformance.plans import Generated, generated
 from dalenius.engines.conformance.worlds import apart, owned, small_database, world
 from dalenius.errors import DataMismatch
+from dalenius.measuring.measurements import lower
 from dalenius.query.binding.binder import bind
 from dalenius.query.expressions import Expression
-from dalenius.query.pricing.measurements import lower
 from dalenius.query.sql.reader import read
-from dalenius.query.tables import Most
+from dalenius.query.tables import ContributionBounds
 
 Tick: TypeAlias = Callable[[float], object]
 BATCH = 50
@@ -36,7 +35,7 @@ _QUICK_ROWS, _SHORT = 200, (4450, 16950, 9500, 19700, 5050, 16850, 21250, 15650)
 
 
 @dataclass
-class Report:
+class ConformanceReport:
     """What a check has compared, and what it found."""
 
     cases: int = 0
@@ -53,20 +52,20 @@ class Report:
 
 
 def check(
-    engine: Checked,
+    engine: CheckedEngine,
     *,
     expressions: int = 2_000,
     rows: int = 5_000,
     plans: int = 200,
     seed: int = 0,
     tick: Tick | None = None,
-) -> Report:
+) -> ConformanceReport:
     """Compare an engine with the reference, cell by cell, over tables that are made up and registered for it.
 
     If there are to be expressions, every function comes first with the arguments at which engines differ. The engine
     must hold no table of its own. `tick` is called as time goes by with the percent done.
     """
-    report = Report(rows=rows if expressions else 0)
+    report = ConformanceReport(rows=rows if expressions else 0)
     whole = max(1, (expressions and expressions + len(known_cases())) + plans)
     for part in _parts(engine, expressions, rows, plans, seed):
         report.cases += part.cases
@@ -81,7 +80,7 @@ def check(
     return report
 
 
-def quick_check(engine: Checked) -> str | None:
+def quick_check(engine: CheckedEngine) -> str | None:
     """Why an engine is not fit, naming a function or a form of plan and no value; None if nothing was found.
 
     It takes seconds: every function with a few lists of arguments over few rows, and a few plans. The engine must
@@ -96,50 +95,50 @@ def quick_check(engine: Checked) -> str | None:
     return None if found is None else found.what
 
 
-def _quick_differences(engine: Checked) -> Iterator[Difference]:
+def _quick_differences(engine: CheckedEngine) -> Iterator[Difference]:
     table = Edges(engine, rows=_QUICK_ROWS)
     for expressions in (list(map(column, COLUMNS)), few_cases()):
         yield from table.differences(expressions)
     here = world(0)
-    tables = Tables(engine, here, owned(small_database(here, "conformance 0")))
+    tables = ComparedTables(engine, here, owned(small_database(here, "conformance 0")))
     for plan in few_plans():
         yield from tables.differences(plan)
     sharing = shared_keys_plan()
     rows = owned(small_database(sharing.world, "conformance 0"))
-    yield from Tables(engine, sharing.world, rows, ("orders", "lines")).differences(sharing)
+    yield from ComparedTables(engine, sharing.world, rows, ("orders", "lines")).differences(sharing)
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Differences:
     differences: Sequence[Difference]
     cases: int = 0
     expressions: int = 0
     plans: int = 0
 
 
-def _parts(engine: Checked, expressions: int, rows: int, plans: int, seed: int) -> Iterator[_Part]:
+def _parts(engine: CheckedEngine, expressions: int, rows: int, plans: int, seed: int) -> Iterator[_Differences]:
     if expressions:
         table = Edges(engine, rows=rows, seed=seed)
         yield from _parts_over_edges(table, expressions, seed)
     for place in range(0, plans, EACH):
         here = world(place // EACH)
-        tables = Tables(engine, here, owned(small_database(here, f"conformance {seed}")))
+        tables = ComparedTables(engine, here, owned(small_database(here, f"conformance {seed}")))
         for plan in islice(_plans(here.seed, seed), min(EACH, plans - place)):
-            yield _Part(list(tables.differences(plan)), plans=1)
+            yield _Differences(list(tables.differences(plan)), plans=1)
 
 
-def _parts_over_edges(table: Edges, expressions: int, seed: int) -> Iterator[_Part]:
+def _parts_over_edges(table: Edges, expressions: int, seed: int) -> Iterator[_Differences]:
     first = _some(table.differences(list(map(column, COLUMNS))))
-    yield _Part(first)
+    yield _Differences(first)
     if first:  # nothing that is computed from such columns can be right
         return
     for batch in _cut(known_cases()):
-        yield _Part(_some(table.differences(batch)), cases=len(batch))
+        yield _Differences(_some(table.differences(batch)), cases=len(batch))
     for pool, start in enumerate(range(0, expressions, POOL)):
         table.forget()
         heaviest = HEAVY if pool % 5 == 4 else LIGHT
         for batch in _cut(random_expressions(min(POOL, expressions - start), f"{seed} {pool}", heaviest)):
-            yield _Part(_some(table.differences(batch)), expressions=len(batch))
+            yield _Differences(_some(table.differences(batch)), expressions=len(batch))
 
 
 def _cut(expressions: Sequence[Expression]) -> Iterator[Sequence[Expression]]:
@@ -160,7 +159,7 @@ def shared_keys_plan() -> Generated:
     """A short plan along keys that several people state: whose they are decides every number of it."""
     here = world(_SHARING)
     query = read("SELECT city, COUNT(*) AS n, COUNT(DISTINCT person) AS units FROM lines GROUP BY city")
-    question = bind(query, apart(here), most=Most(rows=2, groups=1))
+    question = bind(query, apart(here), most=ContributionBounds(rows=2, groups=1))
     return Generated(0, here, query, question, lower(question))
 
 

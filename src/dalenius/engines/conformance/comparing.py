@@ -1,4 +1,9 @@
-"""Where an engine differs from the reference: in the value of an expression, or in the result of a pass.
+"""What expressions mean for many rows at once: each function is applied once to each combination of codes that occurs.
+
+The meaning itself is `evaluation.apply`, one combination at a time; nothing is defined here. Rows hold few different
+codes, and generated expressions share their parts, so millions of rows take seconds instead of hours.
+
+Where an engine differs from the reference: in the value of an expression, or in the result of a pass.
 
 Results come the way that questions take, as the engine's own text of a pass and what it fetches for it, over tables
 that were made up and registered here. A pass gives the values of many expressions back, exactly, because they are the
@@ -9,25 +14,101 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from dalenius.engines.conformance import edges
-from dalenius.engines.conformance.columns import Meanings, result_type
-from dalenius.engines.conformance.expressions import parts, written
+from dalenius.engines.conformance.cases import parts, written
 from dalenius.engines.conformance.plans import Generated
 from dalenius.engines.conformance.worlds import ORDER, Database, World, apart
 from dalenius.engines.reference.engine import ReferenceEngine
-from dalenius.engines.sql.results import cells
+from dalenius.engines.sql.passes import cells
 from dalenius.errors import QueryRefused
-from dalenius.query.cells import Cells
-from dalenius.query.expressions import Column, Expression
-from dalenius.query.plan.passes import Aggregate, Pass, Total
+from dalenius.query.expressions import Call, Column, Expression, Literal
+from dalenius.query.functions.evaluation import apply
+from dalenius.query.plan.passes import Aggregate, Cells, Pass, Total
 from dalenius.query.plan.relations import Bound, Project
 from dalenius.query.tables import Table
-from dalenius.query.types import Code
+from dalenius.query.types import Bool, Code, Domain, Ranged
+
+_NARROW = 2**63
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A column: the different codes, and for each row the place of its code among them."""
+
+    codes: tuple[Code, ...]
+    places: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, codes: Sequence[Code]) -> Codes:
+        """A column from the code of each row."""
+        numbers = {code: place for place, code in enumerate(dict.fromkeys(codes))}
+        return cls(tuple(numbers), np.array([numbers[code] for code in codes], dtype=np.int64))
+
+    def array(self, domain: Domain) -> pa.Array:
+        """The column as an engine's result has it (see `Cells`)."""
+        kind = result_type(domain)
+        codes = [Decimal(int(code)) if code is not None and pa.types.is_decimal(kind) else code for code in self.codes]
+        return pa.array(codes, kind).take(pa.array(self.places))
+
+
+def result_type(domain: Domain) -> pa.DataType:
+    """The type in which a result has codes of a domain."""
+    if isinstance(domain, Ranged):
+        return pa.int64() if max(abs(domain.lower), abs(domain.upper)) < _NARROW else pa.decimal128(38, 0)
+    return pa.bool_() if isinstance(domain, Bool) else pa.string()
+
+
+class Meanings:
+    """The codes of expressions over fixed rows; parts that expressions share are computed once."""
+
+    def __init__(self, columns: Mapping[str, Sequence[Code]]) -> None:
+        self._columns = {name: Codes.of(codes) for name, codes in columns.items()}
+        self._rows = len(next(iter(columns.values())))
+        self._known: dict[int, tuple[Expression, Codes]] = {}  # by identity: comparing deep expressions takes long
+
+    def of(self, expression: Expression) -> Codes:
+        """The codes of an expression, row by row."""
+        if id(expression) not in self._known:
+            self._known[id(expression)] = expression, self._computed(expression)
+        return self._known[id(expression)][1]
+
+    def _computed(self, expression: Expression) -> Codes:
+        if isinstance(expression, Column):
+            return self._columns[expression.name]
+        if isinstance(expression, Literal):
+            return Codes((expression.value,), np.zeros(self._rows, dtype=np.int64))
+        assert isinstance(expression, Call)
+        arguments = [self.of(argument) for argument in expression.arguments]
+        rows, places = _combinations(arguments)
+        found = Codes.of([apply(expression.function, each) for each in _taken(arguments, rows)])
+        return Codes(found.codes, found.places[places])
+
+
+def _combinations(arguments: Iterable[Codes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A row for each combination of codes that occurs, and for each row the place of its combination."""
+    numbers: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+    many = 1
+    for argument in arguments:
+        if many * len(argument.codes) >= _NARROW:
+            different, numbers = np.unique(numbers, return_inverse=True)
+            many = len(different)
+        numbers, many = numbers * len(argument.codes) + argument.places, many * len(argument.codes)
+    _, rows, places = np.unique(numbers, return_index=True, return_inverse=True)
+    return rows, places
+
+
+def _taken(arguments: Sequence[Codes], rows: NDArray[np.int64]) -> Iterable[list[Code]]:
+    columns = [[argument.codes[place] for place in argument.places[rows].tolist()] for argument in arguments]
+    return map(list, zip(*columns, strict=True))
+
 
 Key: TypeAlias = tuple[Code, ...]
 Totals: TypeAlias = Mapping[Key, tuple[int, ...]]
@@ -37,14 +118,14 @@ SECONDS = 600.0
 _LONGEST = 300
 
 
-class Checked(Protocol):
+class CheckedEngine(Protocol):
     """What a check needs of an engine."""
 
     def register(self, table: Table, source: Any) -> None: ...
 
     def hold(self, tables: Iterable[Table]) -> None: ...
 
-    def spelled(self, step: Pass) -> str: ...
+    def compile_sql(self, step: Pass) -> str: ...
 
     def fetched(self, sql: str, seconds: float, tick: Callable[[float], object] | None) -> pa.Table: ...
 
@@ -60,9 +141,9 @@ class Difference:
         return f"{self.what}: {_short(self.details)}"
 
 
-def results(engine: Checked, step: Pass) -> Cells:
+def results(engine: CheckedEngine, step: Pass) -> Cells:
     """The exact result of a pass over made-up tables."""
-    return cells(step, engine.fetched(engine.spelled(step), SECONDS, None))
+    return cells(step, engine.fetched(engine.compile_sql(step), SECONDS, None))
 
 
 def totals_of(found: Cells) -> Totals:
@@ -89,7 +170,7 @@ def _short(text: str) -> str:
 class Edges:
     """The table of edge values in an engine, and the meaning of expressions over it."""
 
-    def __init__(self, engine: Checked, *, rows: int, seed: int = 0) -> None:
+    def __init__(self, engine: CheckedEngine, *, rows: int, seed: int = 0) -> None:
         self._engine, self._source = engine, edges.source(seed, rows)
         engine.hold(())
         engine.register(edges.EDGES, self._source)
@@ -159,10 +240,10 @@ def values_of(expressions: Sequence[Expression]) -> Pass:
 # ---- plans
 
 
-class Tables:
+class ComparedTables:
     """The tables of a world in an engine, and in the reference."""
 
-    def __init__(self, engine: Checked, here: World, rows: Database, names: Sequence[str] = ORDER) -> None:
+    def __init__(self, engine: CheckedEngine, here: World, rows: Database, names: Sequence[str] = ORDER) -> None:
         tables = {name: table for name, table in apart(here).items() if name in names}
         self._engine, self._reference = engine, ReferenceEngine(tables.values(), rows)
         engine.hold(())

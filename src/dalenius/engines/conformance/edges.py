@@ -15,13 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from dalenius.engines.conformance.draws import Draws
+from dalenius.engines.conformance.worlds import Draws
 from dalenius.engines.reference.canonical import canonical
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.query.calendar import DAY, FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT, day_number
 from dalenius.query.expressions import Column
 from dalenius.query.plan.relations import Project, Scan
-from dalenius.query.tables import Most, Protection, Table, UnitColumn
+from dalenius.query.tables import ContributionBounds, Protection, Table, UnitColumn
 from dalenius.query.types import (
     LONGEST_KEPT,
     LONGEST_READ,
@@ -176,7 +176,7 @@ ROW = "row"
 EDGES = Table(
     "edges",
     ((ROW, Int(0, 2**31 - 1)), *COLUMNS.items()),
-    Protection("edges", UnitColumn(ROW), AddRemove(), Most(rows=1, groups=1)),
+    Protection("edges", UnitColumn(ROW), AddRemove(), ContributionBounds(rows=1, groups=1)),
 )
 _SCAN = Scan(EDGES, "edges")
 ROWS = Project(
@@ -208,7 +208,7 @@ def raw_values(name: str) -> list[Any]:
 
 def _raw(name: str, domain: Domain, code: Code) -> Any:
     if code is None or not isinstance(domain, Number):
-        return domain.shown(code)
+        return domain.decode(code)
     kind, value = source_type(name), int(code) * domain.step
     if pa.types.is_decimal(kind):
         return Decimal(int(value))

@@ -10,23 +10,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from dalenius.engines.conformance.draws import Draws
-from dalenius.engines.conformance.forms import rarer
-from dalenius.engines.conformance.terms import NULL, Kind, Known, Scope, Terms, kind_of
-from dalenius.engines.conformance.worlds import World, world
+from dalenius.engines.conformance.terms import NULL, Kind, RandomScope, RandomTerms, ScopedColumn, kind_of, rarer
+from dalenius.engines.conformance.worlds import Draws, World, world
 from dalenius.errors import QueryRefused
+from dalenius.measuring.measurements import MeasurementPlan, lower
 from dalenius.query.binding.binder import bind
-from dalenius.query.plan.relations import Few, Join, Relation
-from dalenius.query.pricing.measurements import Program, lower
+from dalenius.query.plan.relations import Join, LimitPerUnit, Relation
 from dalenius.query.questions import Question
-from dalenius.query.syntax.syntax import (
+from dalenius.query.syntax import (
     Apply,
     Constant,
     Item,
     Joined,
     Name,
     Order,
-    Query,
+    QueryTree,
     Select,
     Source,
     Subquery,
@@ -35,14 +33,25 @@ from dalenius.query.syntax.syntax import (
     UnionAll,
     UnitsIn,
 )
-from dalenius.query.tables import EachRow, Most, Table
+from dalenius.query.tables import ContributionBounds, EachRow, Table
 from dalenius.query.types import Choice, Text
 
 PRIVATE = ("visits", "visits", "visits", "orders", "lines", "staff", "events")
 NODES = {
-    "Scan", "Filter", "Project", "Join", "UnitFilter", "Union", "Distinct", "Few", "Group", "Aggregate", "Values",
-    "DistinctValues", "private join",
-}  # fmt: skip
+    "Scan",
+    "Filter",
+    "Project",
+    "Join",
+    "UnitFilter",
+    "Union",
+    "Distinct",
+    "LimitPerUnit",
+    "Group",
+    "Aggregate",
+    "Values",
+    "DistinctValues",
+    "private join",
+}
 """What plans are made of, as `nodes` names it."""
 WORLDS = 8
 Declarations: TypeAlias = Callable[[World], Mapping[str, Table]]
@@ -54,9 +63,9 @@ class Generated:
 
     seed: int
     world: World
-    query: Query
+    query: QueryTree
     question: Question
-    program: Program
+    program: MeasurementPlan
     tables: Mapping[str, Table] | None = None
     """Other declarations than the world's, where a check lies about them."""
 
@@ -78,7 +87,7 @@ def _fewer(question: Question, draws: Draws) -> Question:
     """The question, now and then over a few rows of each unit alone: no SQL asks for that, releases do."""
     if draws.below(6):
         return question
-    return replace(question, relation=Few(question.relation, 1 + draws.below(3)))
+    return replace(question, relation=LimitPerUnit(question.relation, 1 + draws.below(3)))
 
 
 def plans(count: int, *, where: int, worlds: int = WORLDS, tables: Declarations | None = None) -> Iterator[Generated]:
@@ -92,11 +101,11 @@ def plans(count: int, *, where: int, worlds: int = WORLDS, tables: Declarations 
             yield plan
 
 
-def random_most(draws: Draws) -> Most | None:
+def random_most(draws: Draws) -> ContributionBounds | None:
     """An override of what a unit contributes, in half of the questions."""
     if draws.chance(50):
         return None
-    return Most(rows=draws.choice([1, 2, 7, 100]), groups=draws.choice([1, 2, 3, 40]))
+    return ContributionBounds(rows=draws.choice([1, 2, 7, 100]), groups=draws.choice([1, 2, 3, 40]))
 
 
 def nodes(plan: Generated) -> set[str]:
@@ -115,12 +124,12 @@ def nodes(plan: Generated) -> set[str]:
 # ---- questions
 
 
-def random_query(here: World, draws: Draws) -> Query:
+def random_query(here: World, draws: Draws) -> QueryTree:
     """A question: keys, statistics, and now and then HAVING, ORDER BY, LIMIT and WITH."""
-    return Questions(here, draws).outer()
+    return RandomQuestions(here, draws).outer()
 
 
-class Questions:
+class RandomQuestions:
     """Random questions about a world."""
 
     def __init__(self, here: World, draws: Draws) -> None:
@@ -132,9 +141,9 @@ class Questions:
 
     # ---- the outer question
 
-    def outer(self) -> Query:
+    def outer(self) -> QueryTree:
         source, scope = self.source(2)
-        terms = Terms(self.draws, scope)
+        terms = RandomTerms(self.draws, scope)
         keys = tuple(self.key(terms) for _ in range(self.draws.choice([0, 1, 1, 1, 2, 2, 3])))
         where = self.where(scope, 2) if self.draws.chance(50) else None
         if keys and self.draws.chance(10):
@@ -142,13 +151,13 @@ class Questions:
         items = [Item(key, f"k{place}") for place, key in enumerate(keys)]
         items += [Item(self.statistic(terms), f"s{place}") for place in range(self.draws.choice([1, 1, 2, 3]))]
         having = Apply("greater", (Apply("count"), Constant(3))) if keys and self.draws.chance(10) else None
-        common: tuple[tuple[str, Query], ...] = ()
+        common: tuple[tuple[str, QueryTree], ...] = ()
         if isinstance(source, Subquery) and self.draws.chance(30):
             assert source.alias is not None
             common, source = ((source.alias, source.query),), TableName(source.alias, None)
         return Select(tuple(items), source, where, keys, having, common=common)
 
-    def top(self, source: Source, keys: tuple[Term, ...], where: Term | None, terms: Terms) -> Query:
+    def top(self, source: Source, keys: tuple[Term, ...], where: Term | None, terms: RandomTerms) -> QueryTree:
         count = self.draws.choice([Apply("count"), Apply("count"), Apply("count", (terms.any("number", 0),))])
         if terms.scope.unit and self.draws.chance(40):
             count = Apply("count", (terms.scope.unit,), distinct=True)
@@ -156,7 +165,7 @@ class Questions:
         items = (*(Item(key, f"k{place}") for place, key in enumerate(keys)), *shown)
         return Select(items, source, where, keys, None, (Order(count, descending=True),), self.draws.choice([1, 3, 9]))
 
-    def key(self, terms: Terms) -> Term:
+    def key(self, terms: RandomTerms) -> Term:
         """Something to group by: public or not."""
         scope, draws = terms.scope, self.draws
         makers = ["bin", "case", "truth"]
@@ -184,7 +193,7 @@ class Questions:
             else Apply("bin", (terms.any("number", 0), width))
         )
 
-    def statistic(self, terms: Terms) -> Term:
+    def statistic(self, terms: RandomTerms) -> Term:
         """An aggregate of any kind."""
         number = terms.any("number", self.draws.choice([0, 0, 1, 2]))
         some = self.draws.choice(terms.scope.columns).name if terms.scope.columns else number
@@ -210,14 +219,14 @@ class Questions:
             return Apply("divide", (Apply("sum", (number,)), Apply("count")))
         return Apply(name, (number,))
 
-    def listed(self, terms: Terms) -> Term:
+    def listed(self, terms: RandomTerms) -> Term:
         """Something with few public values."""
         small = [known for known in terms.scope.columns if _is_small(known)]
         return self.draws.choice(small).name if small and self.draws.chance(70) else terms.any("bool", 1)
 
     # ---- sources
 
-    def source(self, depth: int) -> tuple[Source, Scope]:
+    def source(self, depth: int) -> tuple[Source, RandomScope]:
         makers = [self.table, self.table, self.public_join]
         if depth > 0:
             makers += [
@@ -231,17 +240,17 @@ class Questions:
             ]
         return self.draws.choice(makers)(depth - 1)
 
-    def table(self, depth: int) -> tuple[Source, Scope]:
+    def table(self, depth: int) -> tuple[Source, RandomScope]:
         return self.scan(self.draws.choice(PRIVATE))
 
-    def scan(self, name: str) -> tuple[TableName, Scope]:
+    def scan(self, name: str) -> tuple[TableName, RandomScope]:
         alias, table = self.alias(), self.world.tables[name]
         columns = [(column, domain) for column, domain in table.columns if column != "number"]  # a key of a path
-        known = tuple(Known(Name(column, alias), kind_of(domain), domain) for column, domain in columns)
+        known = tuple(ScopedColumn(Name(column, alias), kind_of(domain), domain) for column, domain in columns)
         named = table.protection is not None and not isinstance(table.protection.unit, EachRow)
-        return TableName(name, alias), Scope(known, Name("person", alias) if named else None, (name,))
+        return TableName(name, alias), RandomScope(known, Name("person", alias) if named else None, (name,))
 
-    def public_join(self, depth: int) -> tuple[Source, Scope]:
+    def public_join(self, depth: int) -> tuple[Source, RandomScope]:
         left, scope = (
             self.scan("events") if self.draws.chance(20) else self.source(depth) if depth > 0 else self.table(depth)
         )
@@ -258,9 +267,11 @@ class Questions:
         mine, theirs = self.draws.choice(alike if alike and self.draws.chance(80) else pairs)
         condition = Apply("equal", (mine.name, theirs.name))
         kind: Literal["inner", "left"] = self.draws.choice(["inner", "left"])
-        return Joined(left, right, kind, condition), Scope((*scope.columns, *other.columns), scope.unit, scope.tables)
+        return Joined(left, right, kind, condition), RandomScope(
+            (*scope.columns, *other.columns), scope.unit, scope.tables
+        )
 
-    def unit_join(self, depth: int) -> tuple[Source, Scope]:
+    def unit_join(self, depth: int) -> tuple[Source, RandomScope]:
         left, scope = self.scan(self.draws.choice(["visits", "orders"]))
         right, other = (
             self.grouped(depth) if self.draws.chance(30) else self.scan(self.draws.choice(["visits", "orders"]))
@@ -275,25 +286,27 @@ class Questions:
             mine, theirs = self.draws.choice(shared)
             condition = Apply("and", (condition, Apply("equal", (mine.name, theirs.name))))
         kind: Literal["inner", "left"] = self.draws.choice(["inner", "inner", "left"])
-        return Joined(left, right, kind, condition), Scope((*scope.columns, *other.columns), scope.unit, scope.tables)
+        return Joined(left, right, kind, condition), RandomScope(
+            (*scope.columns, *other.columns), scope.unit, scope.tables
+        )
 
-    def path_join(self, depth: int) -> tuple[Source, Scope]:
+    def path_join(self, depth: int) -> tuple[Source, RandomScope]:
         left, scope = self.scan("lines")
         right, other = self.scan("orders")
         numbers = (Name("number", left.alias), Name("number", right.alias))
         return (
             Joined(left, right, self.draws.choice(["inner", "inner", "left"]), Apply("equal", numbers)),
-            Scope((*scope.columns, *other.columns), other.unit, ("lines", "orders")),
+            RandomScope((*scope.columns, *other.columns), other.unit, ("lines", "orders")),
         )
 
-    def grouped(self, depth: int) -> tuple[Source, Scope]:
+    def grouped(self, depth: int) -> tuple[Source, RandomScope]:
         """A subquery that aggregates for each unit first."""
         source, scope = (
             self.source(min(depth, 1)) if self.draws.chance(40) else self.scan(self.draws.choice(PRIVATE[:4]))
         )
         if scope.unit is None:
             return self.inner(depth)
-        terms = Terms(self.draws, scope)
+        terms = RandomTerms(self.draws, scope)
         keys = tuple(self.key(terms) for _ in range(self.draws.choice([0, 0, 1, 2])))
         totals = [self.unit_total(terms) for _ in range(self.draws.choice([1, 1, 2]))]
         named = [Item(term, f"g{place}") for place, term in enumerate((*keys, *totals))]
@@ -302,10 +315,10 @@ class Questions:
         query = Select((Item(scope.unit, "person"), *named), source, where, (scope.unit, *keys), having)
         alias = self.alias()
         kinds: list[Kind] = [*(_kind_of_key(key, scope) for key in keys), *(_NUMBER for _ in totals)]
-        columns = tuple(Known(Name(f"g{place}", alias), kind) for place, kind in enumerate(kinds))
-        return Subquery(query, alias), Scope(columns, Name("person", alias), scope.tables)
+        columns = tuple(ScopedColumn(Name(f"g{place}", alias), kind) for place, kind in enumerate(kinds))
+        return Subquery(query, alias), RandomScope(columns, Name("person", alias), scope.tables)
 
-    def unit_total(self, terms: Terms) -> Term:
+    def unit_total(self, terms: RandomTerms) -> Term:
         """What an inner GROUP BY computes."""
         number = terms.any("number", self.draws.choice([0, 1]))
         name = self.draws.choice(["count", "present", "distinct", "sum", "sum", "min", "max"])
@@ -315,26 +328,26 @@ class Questions:
             return Apply("count", (number,), distinct=name == "distinct")
         return Apply(name, (number,))
 
-    def distinct(self, depth: int) -> tuple[Source, Scope]:
+    def distinct(self, depth: int) -> tuple[Source, RandomScope]:
         source, scope = self.scan(self.draws.choice(PRIVATE[:4]))
         return self.selected(source, scope, distinct=True)
 
-    def inner(self, depth: int) -> tuple[Source, Scope]:
+    def inner(self, depth: int) -> tuple[Source, RandomScope]:
         source, scope = self.source(depth) if depth > 0 else self.table(depth)
         return self.selected(source, scope, distinct=False)
 
-    def selected(self, source: Source, scope: Scope, *, distinct: bool) -> tuple[Source, Scope]:
+    def selected(self, source: Source, scope: RandomScope, *, distinct: bool) -> tuple[Source, RandomScope]:
         """A subquery with some columns, some of them computed."""
-        terms, alias = Terms(self.draws, scope), self.alias()
+        terms, alias = RandomTerms(self.draws, scope), self.alias()
         kinds = [self.draws.choice(scope.columns).kind for _ in range(self.draws.between(1, 4))]
         items = [Item(terms.any(kind, 1), f"c{place}") for place, kind in enumerate(kinds)]
-        columns = tuple(Known(Name(f"c{place}", alias), kind) for place, kind in enumerate(kinds))
+        columns = tuple(ScopedColumn(Name(f"c{place}", alias), kind) for place, kind in enumerate(kinds))
         unit = [Item(scope.unit, "person")] if scope.unit and (distinct or self.draws.chance(60)) else []
         where = self.where(scope, 1) if self.draws.chance(40) else None
         query = Select((*unit, *items), source, where, distinct=distinct)
-        return Subquery(query, alias), Scope(columns, Name("person", alias) if unit else None, scope.tables)
+        return Subquery(query, alias), RandomScope(columns, Name("person", alias) if unit else None, scope.tables)
 
-    def union(self, depth: int) -> tuple[Source, Scope]:
+    def union(self, depth: int) -> tuple[Source, RandomScope]:
         """UNION ALL of two or three selects over tables with the same columns, also of two populations."""
         names, alias = self.draws.choice(_UNIONS), self.alias()
         columns = self.draws.sample(["age", "icd", "day"], self.draws.between(1, 3))
@@ -346,13 +359,15 @@ class Questions:
             items.sort(key=lambda item: columns.index(item.alias or ""))
             parts.append(Select((*first, *items), source, self.where(scope, 1) if self.draws.chance(30) else None))
         domains = dict(self.world.tables[names[0]].columns)
-        known = tuple(Known(Name(name, alias), kind_of(domains[name]), domains[name]) for name in columns)
-        return Subquery(UnionAll(tuple(parts)), alias), Scope(known, Name("person", alias) if unit else None, names)
+        known = tuple(ScopedColumn(Name(name, alias), kind_of(domains[name]), domains[name]) for name in columns)
+        return Subquery(UnionAll(tuple(parts)), alias), RandomScope(
+            known, Name("person", alias) if unit else None, names
+        )
 
     # ---- conditions
 
-    def where(self, scope: Scope, depth: int) -> Term:
-        condition = Terms(self.draws, scope).any("bool", depth)
+    def where(self, scope: RandomScope, depth: int) -> Term:
+        condition = RandomTerms(self.draws, scope).any("bool", depth)
         if scope.unit is None or set(scope.tables) & {"staff", "events"} or self.draws.chance(70):
             return condition
         inside = self.units_in(scope.unit)
@@ -361,7 +376,7 @@ class Questions:
     def units_in(self, unit: Name) -> Term:
         source, scope = self.scan(self.draws.choice(["visits", "orders"]))
         assert scope.unit is not None
-        where = Terms(self.draws, scope).any("bool", 1)
+        where = RandomTerms(self.draws, scope).any("bool", 1)
         return UnitsIn(unit, Select((Item(scope.unit),), source, where), negated=self.draws.chance(30))
 
 
@@ -380,14 +395,14 @@ _UNIONS = (
 )
 
 
-def _is_small(known: Known) -> bool:
+def _is_small(known: ScopedColumn) -> bool:
     domain = known.domain
     if domain is None or (isinstance(domain, Text) and not isinstance(domain, Choice)):
         return False
     return domain.size is not None and domain.size <= 500
 
 
-def _kind_of_key(key: Term, scope: Scope) -> Kind:
+def _kind_of_key(key: Term, scope: RandomScope) -> Kind:
     if isinstance(key, Name):
         return next(known.kind for known in scope.columns if known.name == key)
     assert isinstance(key, Apply)

@@ -3,22 +3,33 @@
 A world is a catalog: tables with every type of column, a unit along a key path, a public table, three populations, one
 of them with a unit for each row. In worlds with an even seed the keys of the path are unique; in the others several
 people may state one, and a few of each count. Everything follows from a seed.
+
+Choices that follow from a seed, for made-up tables and questions. They hide nothing, so noise never uses them.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from dalenius.engines.conformance.draws import Draws
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
-from dalenius.query.tables import EachRow, Most, Protection, Table, Unit, UnitColumn, Via, path_claims
+from dalenius.query.tables import (
+    ContributionBounds,
+    EachRow,
+    ForeignKey,
+    Protection,
+    Table,
+    Unit,
+    UnitColumn,
+    path_claims,
+)
 from dalenius.query.types import (
     EPOCH,
     Bool,
@@ -35,6 +46,53 @@ from dalenius.query.types import (
     Timestamp,
 )
 
+Item = TypeVar("Item")
+_BYTES, _WORD = 1024, 8
+
+
+class Draws:
+    """A stream of choices that everybody can repeat: SHAKE-256 of the seed and a counter."""
+
+    def __init__(self, seed: object) -> None:
+        self._seed, self._blocks = str(seed).encode(), 0
+        self._words: list[int] = []
+
+    def below(self, count: int) -> int:
+        """A number from 0 to count - 1."""
+        word = self._word()
+        for _ in range(count.bit_length() // 32):
+            word = word << 8 * _WORD | self._word()
+        return word % count
+
+    def between(self, lower: int, upper: int) -> int:
+        """A number from `lower` to `upper`, both included."""
+        return lower + self.below(upper - lower + 1)
+
+    def chance(self, percent: int) -> bool:
+        """True so often."""
+        return self.below(100) < percent
+
+    def choice(self, items: Sequence[Item]) -> Item:
+        """One of the items."""
+        return items[self.below(len(items))]
+
+    def sample(self, items: Sequence[Item], count: int) -> list[Item]:
+        """So many of the items, in any order."""
+        left = list(items)
+        return [left.pop(self.below(len(left))) for _ in range(count)]
+
+    def shuffled(self, items: Sequence[Item]) -> list[Item]:
+        """All items, in any order."""
+        return self.sample(items, len(items))
+
+    def _word(self) -> int:
+        if not self._words:
+            self._blocks += 1
+            block = hashlib.shake_256(b"%d\0%b" % (self._blocks, self._seed)).digest(_BYTES)
+            self._words = [int.from_bytes(block[at : at + _WORD], "little") for at in range(0, _BYTES, _WORD)]
+        return self._words.pop()
+
+
 RawRow: TypeAlias = dict[str, Any]
 Database: TypeAlias = dict[str, list[RawRow]]
 """The raw rows of each table."""
@@ -47,7 +105,7 @@ TEXTS = (
 PEOPLE = ("1", "01", "1.0", " 1", "one", "One", "é", "e\u0301", "null", "🙂", "2", "3", "4", "5", "6")
 TWIN = 3
 """A person whose id no member of the staff has."""
-LINE = Via("number", "orders", "number")
+LINE = ForeignKey("number", "orders", "number")
 """Whose line it is."""
 ORDER = ("places", "visits", "orders", "lines", "staff", "events")
 """The tables, each after those that it needs."""
@@ -143,7 +201,7 @@ def _with_claims(tables: dict[str, Table], seed: int) -> dict[str, Table]:
 def _table(
     name: str, population: str, unit: Unit, neighbours: Neighbours, columns: dict[str, Domain], draws: Draws
 ) -> Table:
-    most = Most(rows=draws.choice([1, 2, 3, 20]), groups=draws.choice([1, 2, 5]))
+    most = ContributionBounds(rows=draws.choice([1, 2, 3, 20]), groups=draws.choice([1, 2, 5]))
     stated = not isinstance(unit, EachRow) or draws.chance(70)
     protection = Protection(population, unit, neighbours, most if stated else None)
     keys = ("number",) if name == "orders" else ()
@@ -187,7 +245,7 @@ def _date(domain: Domain, draws: Draws) -> Any:
 
 def _moment(domain: Domain, draws: Draws) -> Any:
     assert isinstance(domain, Moments)
-    inside = domain.shown(draws.between(domain.lower, domain.upper))
+    inside = domain.decode(draws.between(domain.lower, domain.upper))
     return draws.choice([inside] * 5 + [dt.datetime(1970, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)])
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import duckdb
 import pyarrow as pa
 
-from dalenius.engines.duckdb.names import OWNER, quote, rows_table, stored, texts_table
+from dalenius.engines.duckdb.dialect import OWNER, quote, rows_table, stored, texts_table
 from dalenius.engines.engine import Divided
 from dalenius.errors import DataMismatch
 from dalenius.query.tables import Table

@@ -40,7 +40,7 @@ DAY = 86_400_000_000
 
 
 @dataclass(frozen=True)
-class Source:
+class ImportedColumn:
     """A column of what is imported: its quoted name and DuckDB's type. In a file of texts, such as CSV, every value is
     written as text and read as the domain says."""
 
@@ -61,7 +61,7 @@ Chain: TypeAlias = "list[Callable[[str], str]]"
 """Expressions over a column, one after the other."""
 
 
-def chain(domain: Domain, source: Source) -> Chain | None:
+def chain(domain: Domain, source: ImportedColumn) -> Chain | None:
     """How a column becomes codes (texts stay texts), or None if a column of this type cannot hold the domain."""
     if isinstance(domain, Text):
         kept: Chain = [text] if isinstance(domain, Choice) else [text, _cut]
@@ -74,7 +74,7 @@ def chain(domain: Domain, source: Source) -> Chain | None:
     return [*way, _clamp(domain.lower, domain.upper)] if way and isinstance(domain, Ranged) else None
 
 
-def unreadable(domain: Domain, source: Source) -> str | None:
+def unreadable(domain: Domain, source: ImportedColumn) -> str | None:
     """A condition that is true for written values that cannot be read as the domain, or None if there are none."""
     if not source.written or isinstance(domain, Text):
         return None
@@ -111,7 +111,7 @@ def _read(kind: str) -> Callable[[str], str]:
 # ---- numbers
 
 
-def _number(domain: Number, source: Source) -> Chain | None:
+def _number(domain: Number, source: ImportedColumn) -> Chain | None:
     if source.kind in INTEGERS:
         return _steps(domain, [_whole], Fraction(1))
     if source.kind == "DECIMAL":
@@ -179,7 +179,7 @@ def _floor_by(divisor: int) -> Callable[[str], str]:
 # ---- days and moments
 
 
-def _days(source: Source) -> Chain | None:
+def _days(source: ImportedColumn) -> Chain | None:
     if source.written or source.kind == "DATE":
         # Infinite days are the largest and smallest integers, so they are clamped like any other.
         return [lambda column: f"(TRY_CAST({column} AS DATE) - DATE '1970-01-01')::BIGINT"]
@@ -187,7 +187,7 @@ def _days(source: Source) -> Chain | None:
     return [*way, _floor_by(DAY)] if way else None
 
 
-def _micros(source: Source) -> Chain | None:
+def _micros(source: ImportedColumn) -> Chain | None:
     if source.kind == "DATE":
         return [lambda column: f"({column} - DATE '1970-01-01')::HUGEINT * {DAY}"]
     if source.kind not in MOMENTS and source.kind != ZONED and not source.written:

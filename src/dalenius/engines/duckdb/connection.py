@@ -4,6 +4,11 @@ The lock-down is a second wall. No text of an analyst reaches the engine; should
 no file system, no network, no extensions, no Python variables, and settings that cannot be changed. What does not fit
 into memory is written as encrypted blocks to files without a name, which such a text cannot read or write either; see
 `spilling`.
+
+Whose turn it is with a file: a lock by which one process tells the others that it wants to write.
+
+The lock ends with its process, whatever happens, so that a marker that was left behind means nothing. Where there are
+no such locks, nobody gives way.
 """
 
 from __future__ import annotations
@@ -23,9 +28,48 @@ import duckdb
 import pyarrow as pa
 
 from dalenius.engines.duckdb.spilling import let_spill
-from dalenius.engines.duckdb.turns import Turn
 from dalenius.errors import WorkStopped
 from dalenius.process import identity
+
+try:
+    import fcntl
+except ImportError:  # there are no such locks on Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+class FileTurn:
+    """The lock beside a file that one process at a time writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Tell everybody to let go of the file, and wait until nobody else has this turn."""
+        number = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if fcntl is not None:
+                fcntl.flock(number, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(number)
+
+    def wanted(self) -> bool:
+        """Whether somebody wants to write the file, or is at it."""
+        if fcntl is None:
+            return False
+        try:
+            number = os.open(self._path, os.O_RDWR)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        except OSError:
+            return True
+        finally:
+            os.close(number)
+
 
 _CLOSED = {
     "autoinstall_known_extensions": "false",
@@ -62,7 +106,7 @@ class TablesInUse(Exception):
 
 
 @dataclass(frozen=True)
-class Limits:
+class QueryLimits:
     """What queries may use. Those of one process on one file share threads, memory and disk; what does not fit into
     `memory` is written to disk, encrypted, and a query that needs more than `disk` fails. One that needs more `seconds`
     is stopped."""
@@ -80,9 +124,9 @@ class File:
     imports locks the file's turn, and who reads lets go at the next question, or soon when idle.
     """
 
-    def __init__(self, path: Path, limits: Limits, *, shared: bool = False) -> None:
+    def __init__(self, path: Path, limits: QueryLimits, *, shared: bool = False) -> None:
         self._path, self._limits, self._process = path, limits, identity()
-        self._turn = Turn(path.with_suffix(".wanted")) if shared else None
+        self._turn = FileTurn(path.with_suffix(".wanted")) if shared else None
         self._reader: duckdb.DuckDBPyConnection | None = None
         self._writer: tuple[int, duckdb.DuckDBPyConnection] | None = None  # and the thread that writes
         self._readers, self._opened, self._gate = 0, 0, threading.Condition()

@@ -1,10 +1,17 @@
-"""DuckDB's words: what it does differently, and what is written instead, stands beside each spelling."""
+"""DuckDB's words: what it does differently, and what is written instead, stands beside each spelling.
+
+How a snapshot is laid out in the curator's DuckDB file.
+
+A table's rows lie in rows."visits@1" (name and version): the column "unit", a column "column.age" for each declared
+column, and "key.id" for each column that other tables find their units by. Texts are codes there, whose values lie in
+texts."visits@1@3" (name, version, index of the column). A code is 2^32 times the text's number in the public hash,
+plus its rank by bytes, so that grouping, hashing and ordering need no texts. It never leaves the engine.
+"""
 
 from __future__ import annotations
 
-from dalenius.engines.duckdb.names import rows_table, stored, texts_table
 from dalenius.engines.hashing import DIGITS
-from dalenius.engines.sql.dialect import Dialect, Rows, listed
+from dalenius.engines.sql.dialect import Dialect, SQLRelation, listed
 from dalenius.engines.sql.hashes import group_hash
 from dalenius.engines.sql.keeping import (
     first_matches,
@@ -17,8 +24,39 @@ from dalenius.engines.sql.keeping import (
 )
 from dalenius.query.calendar import DATE_PATTERN, MOMENT_PATTERN
 from dalenius.query.functions.evaluation import BLANKS
-from dalenius.query.plan.relations import Join, Relation, Scan
+from dalenius.query.plan.relations import UNIT, Join, Relation, Scan
+from dalenius.query.tables import Table
 from dalenius.query.types import Text
+
+ROWS, TEXTS = "rows", "texts"
+
+
+def quote(name: str) -> str:
+    """A name of a column or table."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+OWNER = quote(UNIT)
+
+
+def rows_table(table: Table) -> str:
+    """The quoted name of a table's rows."""
+    return f"{ROWS}.{quote(f'{table.name}@{table.version}')}"
+
+
+def texts_table(table: Table, index: int) -> str:
+    """The quoted name of the texts of a table's column."""
+    return f"{TEXTS}.{quote(f'{table.name}@{table.version}@{index}')}"
+
+
+def stored(column: str) -> str:
+    """The quoted name under which a declared column is stored."""
+    return quote(f"column.{column}")
+
+
+def stored_key(column: str) -> str:
+    """The quoted name under which a key column is stored."""
+    return quote(f"key.{column}")
 
 
 class DuckDBDialect(Dialect):
@@ -108,7 +146,7 @@ class DuckDBDialect(Dialect):
 
     # ---- relations
 
-    def scan(self, relation: Scan) -> Rows:
+    def scan(self, relation: Scan) -> SQLRelation:
         table = relation.table
         columns = [f"{stored(name)} AS {self.quote(f'{relation.label}.{name}')}" for name, _ in table.columns]
         coded = {
@@ -118,9 +156,9 @@ class DuckDBDialect(Dialect):
         }
         # A snapshot has no NULL units; should one ever have, they belong to nobody and must not count.
         unit, condition = ([self.owner], f" WHERE {self.owner} IS NOT NULL") if relation.private else ([], "")
-        return Rows(f"SELECT {listed([*unit, *columns])} FROM {rows_table(table)}{condition}", coded)
+        return SQLRelation(f"SELECT {listed([*unit, *columns])} FROM {rows_table(table)}{condition}", coded)
 
-    def first_rows(self, child: Rows, relation: Relation, most: int) -> str:
+    def first_rows(self, child: SQLRelation, relation: Relation, most: int) -> str:
         """Few units have more rows than that, if any; only theirs are hashed."""
         # The side is computed three times instead of being stored: what one unit's joins make may not fill the memory.
         names = [self.quote(name) for name in relation.schema]
@@ -128,7 +166,7 @@ class DuckDBDialect(Dialect):
         heavy = f"SELECT {self.owner} FROM side GROUP BY {self.owner} HAVING count(*) > {most}"
         light = f"SELECT {columns} FROM side ANTI JOIN heavy USING ({self.owner})"
         rest = f"SELECT {columns} FROM side SEMI JOIN heavy USING ({self.owner})"
-        hashed = row_hashes(self, Rows(rest, child.coded), relation, relation)
+        hashed = row_hashes(self, SQLRelation(rest, child.coded), relation, relation)
         # A heap of the smallest rows, not a window: it holds no more rows than it keeps.
         fields = [f"hash := {group_hash('own', 'row_number')}"]
         for place, name in enumerate(relation.schema):
@@ -141,7 +179,7 @@ class DuckDBDialect(Dialect):
         first = f"SELECT {listed([self.owner, *values])} FROM ({grouped})"
         return f"WITH side AS NOT MATERIALIZED ({child.sql}), heavy AS MATERIALIZED ({heavy}) {light} UNION ALL {first}"
 
-    def first_pairs(self, join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+    def first_pairs(self, join: Join, left: SQLRelation, right: SQLRelation) -> tuple[str, str, str]:
         """Likewise: only units with too many pairs are hashed, and only rows that match too many."""
         keys = listed([self.owner, *on_terms(join)])
         counted = f"SELECT {keys}, count(*) AS n FROM b GROUP BY {keys}"
@@ -151,11 +189,11 @@ class DuckDBDialect(Dialect):
         before = f"WITH a AS NOT MATERIALIZED ({left.sql}), b AS NOT MATERIALIZED ({right.sql}), "
         before += f"matches AS MATERIALIZED ({counted}), heavy AS MATERIALIZED ({heavy}) "
         rest = f"SELECT {side_columns(self, join, join.left)}, {count} AS n FROM {paired}"
-        first = first_paired(self, join, Rows(f"{rest} SEMI JOIN heavy USING ({self.owner})", left.coded))
+        first = first_paired(self, join, SQLRelation(f"{rest} SEMI JOIN heavy USING ({self.owner})", left.coded))
         kept = f"SELECT * FROM a ANTI JOIN heavy USING ({self.owner}) UNION ALL {first}"
         if not join.cuts_matches:
             return before, kept, "SELECT * FROM b"
-        many = Rows(f"SELECT * FROM b SEMI JOIN ({crowded}) c USING ({keys})", right.coded)
+        many = SQLRelation(f"SELECT * FROM b SEMI JOIN ({crowded}) c USING ({keys})", right.coded)
         few = f"SELECT * FROM b ANTI JOIN ({crowded}) c USING ({keys})"
         return before, kept, f"{few} UNION ALL {first_matches(self, join, many)}"
 

@@ -1,7 +1,18 @@
-"""The embedded engine: DuckDB on the curator's own machine."""
+"""The embedded engine: DuckDB on the curator's own machine.
+
+Temporary folders: private, locked while their process lives, and deleted with it or by the next one.
+
+A process that is killed cannot delete its folder. Each folder is locked (flock) by the process that made it, and the
+lock ends with the process whatever happens; a new folder is made only after those without a lock were deleted. Where
+there are no such locks, nothing is deleted but one's own.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import stat
+import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,21 +23,78 @@ import duckdb
 import pyarrow as pa
 
 from dalenius.engines import durations
-from dalenius.engines.duckdb import blocks, csv_files, folders, snapshots
-from dalenius.engines.duckdb.connection import File, Limits, TablesInUse, run
+from dalenius.engines.duckdb import blocks, snapshots
+from dalenius.engines.duckdb import sources as csv_files
+from dalenius.engines.duckdb.connection import File, QueryLimits, TablesInUse, run
 from dalenius.engines.duckdb.dialect import DUCKDB
 from dalenius.engines.engine import AS_DECLARED, Divided, Reading
-from dalenius.engines.neighbours import neighbours
-from dalenius.engines.sql.passes import spelled
-from dalenius.engines.sql.results import cells
+from dalenius.engines.sql.passes import cells, compile_sql
 from dalenius.errors import DataMismatch
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.process import identity
-from dalenius.query.cells import Cells
-from dalenius.query.plan.passes import Pass
+from dalenius.query.plan.passes import Cells, Pass
 from dalenius.query.tables import Table
 from dalenius.query.types import Code
+
+try:
+    import fcntl
+except ImportError:  # there are no such locks on Windows
+    fcntl = None  # type: ignore[assignment]
+
+_PREFIX, _UNLOCKED = "dalenius-locked-", "dalenius-new-"
+_locks: dict[Path, int] = {}
+
+
+def temporary() -> Path:
+    """A new folder that only this user can enter, after those of dead processes were deleted."""
+    for stale in _stale():
+        shutil.rmtree(stale, ignore_errors=True)
+    made = Path(tempfile.mkdtemp(prefix=_UNLOCKED))
+    lock = None if fcntl is None else _locked(made)
+    if lock is None:
+        return made
+    # It gets the name by which others look for it only now, when they find it locked.
+    place = made.rename(made.with_name(made.name.replace(_UNLOCKED, _PREFIX)))
+    _locks[place] = lock
+    return place
+
+
+def delete(place: Path, process: tuple[int, int]) -> None:
+    """Delete a folder, in the process that made it: a fork that ends must not."""
+    if identity() != process:
+        return
+    shutil.rmtree(place, ignore_errors=True)
+    lock = _locks.pop(place, None)
+    if lock is not None:
+        os.close(lock)
+
+
+def _stale() -> Iterator[Path]:
+    """Folders of this user whose process is gone."""
+    if fcntl is None:
+        return
+    for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            facts = place.lstat()
+            if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid():
+                continue
+            lock = _locked(place)
+            if lock is not None:
+                yield place
+                os.close(lock)
+
+
+def _locked(place: Path) -> int | None:
+    """An open lock on a folder, or None if somebody else holds it."""
+    number = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return number
+    except OSError:
+        os.close(number)
+        return None
+
 
 Found = TypeVar("Found")
 
@@ -43,14 +111,14 @@ class DuckDBEngine:
         folder: str | Path | None = None,
         *,
         tables: Iterable[Table] = (),
-        limits: Limits | None = None,
+        limits: QueryLimits | None = None,
         log: Callable[[BaseException], object] = lambda error: None,
     ) -> None:
         # Without a folder too the rows lie in a file: only a file can be opened read-only.
-        place = folders.temporary() if folder is None else Path(folder)
+        place = temporary() if folder is None else Path(folder)
         # At the latest with the process; an engine that nobody closed is no reason for a warning.
-        self._delete = weakref.finalize(self, folders.delete, place, identity()) if folder is None else None
-        self._limits = limits or Limits()
+        self._delete = weakref.finalize(self, delete, place, identity()) if folder is None else None
+        self._limits = limits or QueryLimits()
         path = place / "tables.duckdb"
         self._file, self._log = File(path, self._limits, shared=folder is not None), log
         self._tables = {table.name: table for table in tables}
@@ -130,7 +198,7 @@ class DuckDBEngine:
     def _require_new(self, table: Table) -> None:
         known = self._tables.get(table.name)
         if known is not None and table.version <= known.version:
-            raise DataMismatch(table.name, problem="this version is there already", instead="Import the next version.")
+            raise DataMismatch(table.name, problem="this version already exists", instead="Import the next version.")
 
     def counted(self, table: Table) -> Table:
         """A public table with its figures; a private one as it is."""
@@ -184,9 +252,9 @@ class DuckDBEngine:
             instead="Put back a copy of it, or take it away and update all tables.",
         )  # fmt: skip
 
-    def spelled(self, step: Pass) -> str:
+    def compile_sql(self, step: Pass) -> str:
         """The SQL of a pass; it depends on public facts alone."""
-        return spelled(step, DUCKDB)
+        return compile_sql(step, DUCKDB)
 
     def expected_seconds(self, step: Pass) -> float:
         """About how long a pass takes, by public facts: the plan, and the size class of each table."""
@@ -197,11 +265,16 @@ class DuckDBEngine:
         return table.size or table.rows or self._sizes.get((table.name, table.version), durations.LEAST_CLASS)
 
     def run(
-        self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None
+        self,
+        step: Pass,
+        *,
+        sql: str | None = None,
+        seconds: float | None = None,
+        tick: Callable[[float], object] | None = None,
     ) -> Exact[Cells]:
         """The result of a pass, sealed; stopped after `seconds`, or the engine's own limit."""
-        table = self.fetched(self.spelled(step), self._limits.seconds if seconds is None else seconds, tick)
-        return Exact(cells(step, table), sensitivity=Sensitivity(), neighbours=neighbours(step))
+        table = self.fetched(sql or self.compile_sql(step), self._limits.seconds if seconds is None else seconds, tick)
+        return Exact(cells(step, table), sensitivity=Sensitivity(), neighbours=step.child.neighbours)
 
     def fetched(self, sql: str, seconds: float, tick: Callable[[float], object] | None) -> pa.Table:
         """The result of a query, stopped after `seconds`."""
@@ -217,6 +290,6 @@ class DuckDBEngine:
 def _in_use(table: str) -> DataMismatch:
     return DataMismatch(
         table,
-        problem="another process holds the tables open and does not let go",
+        problem="another process keeps the tables open",
         instead="Wait for the questions that run there, or close the database there, and try again.",
     )

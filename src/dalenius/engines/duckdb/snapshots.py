@@ -21,18 +21,26 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import duckdb
 import pyarrow as pa
 
-from dalenius.engines import claims
-from dalenius.engines.claims import refuse_shared, refuse_wandering, require_known_claims, unique_keys
+from dalenius.engines import hashing as claims
 from dalenius.engines.duckdb import blocks
-from dalenius.engines.duckdb.codes import FLOATS, INTEGERS, Chain, Source, chain, text_id, unreadable
-from dalenius.engines.duckdb.dialect import DUCKDB
-from dalenius.engines.duckdb.names import OWNER, ROWS, TEXTS, quote, rows_table, stored, stored_key, texts_table
+from dalenius.engines.duckdb.codes import FLOATS, INTEGERS, Chain, ImportedColumn, chain, text_id, unreadable
+from dalenius.engines.duckdb.dialect import (
+    DUCKDB,
+    OWNER,
+    ROWS,
+    TEXTS,
+    quote,
+    rows_table,
+    stored,
+    stored_key,
+    texts_table,
+)
 from dalenius.engines.duckdb.sources import SOURCE, named, opened
 from dalenius.engines.engine import Reading
-from dalenius.engines.sql.claims import owned_keys, shared, shared_and_cut
-from dalenius.engines.sql.hashes import folded, mixed
+from dalenius.engines.hashing import refuse_shared, refuse_wandering, require_known_claims, unique_keys
+from dalenius.engines.sql.hashes import folded, mixed, owned_keys, shared, shared_and_cut
 from dalenius.errors import DataMismatch
-from dalenius.query.tables import EachRow, Table, UnitColumn, Via
+from dalenius.query.tables import EachRow, ForeignKey, Table, UnitColumn
 from dalenius.query.types import LONGEST_KEPT, Choice, Domain, Ranged, Text
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
@@ -144,7 +152,7 @@ class Import:
 
     connection: Connection
     table: Table
-    columns: Mapping[str, Source]
+    columns: Mapping[str, ImportedColumn]
     tables: Mapping[str, Table]
     counts: bool
 
@@ -162,7 +170,7 @@ class Import:
     # ---- what is imported
 
     @property
-    def _unit(self) -> UnitColumn | Via | EachRow | None:
+    def _unit(self) -> UnitColumn | ForeignKey | EachRow | None:
         return self.table.protection.unit if self.table.protection else None
 
     def _stage(self) -> None:
@@ -173,7 +181,7 @@ class Import:
         unit = self._unit
         if isinstance(unit, UnitColumn):
             terms.append((OWNER, self.columns[unit.column].column, self._unit_chain(unit.column)))
-        if isinstance(unit, Via):
+        if isinstance(unit, ForeignKey):
             terms.append(("via", self.columns[unit.column].column, self._via_chain(unit)))
         self.connection.execute(f"CREATE TEMP TABLE staged AS {_chained(terms, SOURCE)}")
 
@@ -207,7 +215,7 @@ class Import:
         self._record("keys", _key_place(self.table, column), kind)
         return _id_chain(kind, kind)
 
-    def _via_chain(self, via: Via) -> Chain:
+    def _via_chain(self, via: ForeignKey) -> Chain:
         """The child's key in the form in which the parent's key is stored."""
         parent = self.tables.get(via.table)
         if parent is None or parent.protection is None:
@@ -286,7 +294,7 @@ class Import:
         if isinstance(unit, UnitColumn):
             self._require(f"{OWNER} IS NULL", "staged", f"the unit column {unit.column!r} has no value in some rows",
                           "Leave out the rows that belong to nobody.")  # fmt: skip
-        if isinstance(unit, Via):
+        if isinstance(unit, ForeignKey):
             return f"(SELECT p.{OWNER}, o.* FROM staged o JOIN ({self._pairs(unit)}) p ON o.via = p.via)"
         return "staged"
 
@@ -306,7 +314,7 @@ class Import:
             f"FROM ({numbered} FROM (SELECT {content} AS content, * FROM staged))"
         )
 
-    def _pairs(self, via: Via) -> str:
+    def _pairs(self, via: ForeignKey) -> str:
         """The unit that owns each key of the parent table; keys are stored as they are, never clamped."""
         parent = self.tables[via.table]
         most = parent.claims_of(via.key)
@@ -342,7 +350,7 @@ class Import:
         for key in unique_keys(self.table):
             keys, units = self._shared(f"SELECT DISTINCT {stored_key(key)} AS claim, {by} AS {OWNER} FROM {source}")
             if keys and guard.claims:
-                assert isinstance(guard.unit, Via)
+                assert isinstance(guard.unit, ForeignKey)
                 refuse_wandering(self.table.name, key, guard.unit.column, keys)
             if keys:
                 refuse_shared(self.table.name, key, keys, units)

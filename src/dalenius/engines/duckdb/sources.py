@@ -1,11 +1,19 @@
 """Where an owner's rows come from: a file, a table in memory, or a table of another DuckDB file.
 
 Nothing is guessed from the content: the values of a CSV file are texts, and are read as their column is declared.
+
+CSV files: the delimiter and the names are read from the header alone, and every value is a text.
+
+No row decides how the others are read: a file with one row more or less is cut into fields in the same way.
 """
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +22,70 @@ from typing import Any, TypeAlias
 import duckdb
 import pyarrow as pa
 
-from dalenius.engines.duckdb import csv_files
-from dalenius.engines.duckdb.codes import Source
-from dalenius.engines.duckdb.csv_files import is_csv, text
-from dalenius.engines.duckdb.names import quote
+from dalenius.engines.duckdb.codes import ImportedColumn
+from dalenius.engines.duckdb.dialect import quote
 from dalenius.errors import DataMismatch
+
+_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+_DELIMITERS = ",;\t|"
+_LONGEST_HEADER = 1 << 20
+_PROBLEMS = (
+    ("Expected Number of Columns", "some rows have more or fewer fields than the header",
+     "Put quotes around values that hold the delimiter, and fill up short rows."),
+    ("unterminated quote", "a quote is not closed, or something follows it in the same field",
+     'Write a quote inside a value twice: "".'),
+    ("not utf-8", "it is not written in UTF-8", "Save it as UTF-8, as most programs offer when they export."),
+    ("Maximum line size", "some rows are too long", "Shorten the longest texts to below a million characters."),
+)  # fmt: skip
+
+
+def is_csv(source: Any) -> bool:
+    """Whether a source is the path of a CSV file."""
+    return isinstance(source, str | os.PathLike) and str(source).lower().endswith(_ENDINGS)
+
+
+def header(table: str, path: Path) -> tuple[list[str], str]:
+    """The names in the first line, and the delimiter that cuts it into most of them."""
+    try:
+        cut = [(_fields(path, delimiter), delimiter) for delimiter in _DELIMITERS]
+    except (OSError, EOFError, zlib.error, csv.Error):
+        cut = []
+    if not cut or not cut[0][0]:
+        raise DataMismatch(
+            table, problem="the file is empty or not a CSV file", instead="Its first line must name the columns."
+        )
+    return max(cut, key=lambda found: len(found[0]))
+
+
+def _fields(path: Path, delimiter: str) -> list[str]:
+    opener = gzip.open if str(path).lower().endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
+        start = lines.read(_LONGEST_HEADER)
+    return next(csv.reader(io.StringIO(start, newline=""), delimiter=delimiter), [])
+
+
+def reader(path: str, names: Sequence[str], delimiter: str, nulls: Sequence[str]) -> str:
+    """The SQL that reads the rows; an empty field is NULL, and so are the words in `nulls`."""
+    columns = ", ".join(f"{text(name)}: 'VARCHAR'" for name in names)
+    words = ", ".join(map(text, ["", *nulls]))
+    return (
+        f"read_csv({path}, auto_detect = false, header = true, columns = {{{columns}}}, delim = {text(delimiter)}, "
+        f"""quote = '"', escape = '"', nullstr = [{words}])"""
+    )
+
+
+def explained(error: BaseException) -> tuple[str, str] | None:
+    """What is wrong with a CSV file, in words without a value of it, and what to do; None for any other error."""
+    if not isinstance(error, duckdb.Error):
+        return None
+    said = str(error)
+    return next(((problem, instead) for sign, problem, instead in _PROBLEMS if sign in said), None)
+
+
+def text(value: object) -> str:
+    """A text in SQL."""
+    return "'" + str(value).replace("'", "''") + "'"
+
 
 SOURCE = "source"
 _KINDS = (
@@ -26,7 +93,7 @@ _KINDS = (
     "table"
 )
 
-Found: TypeAlias = "list[tuple[str, Source]]"
+Found: TypeAlias = "list[tuple[str, ImportedColumn]]"
 """The columns of a source, in order, with their names there."""
 
 
@@ -48,7 +115,7 @@ def opened(
             connection.execute("DETACH DATABASE IF EXISTS owner_file")
 
 
-def named(table: str, found: Found, wanted: Iterable[str], rename: Mapping[str, str]) -> dict[str, Source]:
+def named(table: str, found: Found, wanted: Iterable[str], rename: Mapping[str, str]) -> dict[str, ImportedColumn]:
     """The wanted columns by their declared names; `DataMismatch` where one is missing or there twice."""
     names, columns = [name for name, _ in found], {}
     for declared in dict.fromkeys(wanted):
@@ -87,7 +154,7 @@ def _viewed(connection: duckdb.DuckDBPyConnection, table: str, source: Any, null
 
 def _described(connection: duckdb.DuckDBPyConnection) -> Found:
     found = connection.execute(f"DESCRIBE SELECT * FROM {SOURCE}").fetchall()
-    return [(name, Source(quote(name), kind)) for name, kind, *_ in found]
+    return [(name, ImportedColumn(quote(name), kind)) for name, kind, *_ in found]
 
 
 # ---- files
@@ -97,21 +164,21 @@ def _of_file(connection: duckdb.DuckDBPyConnection, table: str, path: Path, null
     if not path.is_file():
         raise DataMismatch(table, problem="there is no such file", instead="Check the path of the file.")
     if set("*?[") & set(str(path)):
-        raise DataMismatch(table, problem="the path has one of the signs * ? [", instead="Rename the file.")
+        raise DataMismatch(table, problem="the path contains one of the characters * ? [", instead="Rename the file.")
     if is_csv(path):
         return _of_csv(connection, table, path, nulls)
     if path.suffix.lower() != ".parquet":
-        raise DataMismatch(table, problem="this kind of file is not known", instead=f"Pass {_KINDS}.")
+        raise DataMismatch(table, problem="this kind of file is not supported", instead=f"Pass {_KINDS}.")
     connection.execute(f"CREATE TEMP VIEW {SOURCE} AS SELECT * FROM read_parquet({text(path)})")
     return _described(connection)
 
 
 def _of_csv(connection: duckdb.DuckDBPyConnection, table: str, path: Path, nulls: Sequence[str]) -> Found:
-    names, delimiter = csv_files.header(table, path)
+    names, delimiter = header(table, path)
     places = [f"c{place}" for place in range(len(names))]
-    rows = csv_files.reader(text(path), places, delimiter, nulls)
+    rows = reader(text(path), places, delimiter, nulls)
     connection.execute(f"CREATE TEMP VIEW {SOURCE} AS SELECT * FROM {rows}")
-    return [(name, Source(quote(place), "VARCHAR", True)) for name, place in zip(names, places, strict=True)]
+    return [(name, ImportedColumn(quote(place), "VARCHAR", True)) for name, place in zip(names, places, strict=True)]
 
 
 def _of_database(connection: duckdb.DuckDBPyConnection, table: str, source: tuple[Any, ...]) -> Found:
@@ -129,7 +196,9 @@ def _attach(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> No
     except duckdb.Error:
         pass
     raise DataMismatch(
-        table, problem="the file cannot be opened as a DuckDB file", instead="Close it where it is open for writing."
+        table,
+        problem="the file cannot be opened as a DuckDB file",
+        instead="Close it in the process that has it open for writing.",
     )
 
 

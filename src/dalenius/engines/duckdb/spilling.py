@@ -44,7 +44,7 @@ def let_spill(connection: duckdb.DuckDBPyConnection, folder: Path, most: str) ->
     connection.execute("SET disabled_optimizers = 'top_n_window_elimination'")
 
 
-class _File:
+class _SpillFile:
     """Encrypted blocks by their places. Nonce and tag of each stay in memory, so that no block stands for another."""
 
     def __init__(self, folder: Path, key: bytes, nonces: count[int]) -> None:
@@ -96,7 +96,7 @@ class _File:
 class _Handle:
     """An open file for DuckDB, whose threads share it: each has a place of its own, which a block uses up."""
 
-    def __init__(self, file: _File) -> None:
+    def __init__(self, file: _SpillFile) -> None:
         self._file, self._place = file, threading.local()
 
     def seek(self, place: int) -> None:
@@ -131,7 +131,7 @@ class Blocks(AbstractFileSystem):  # type: ignore[misc]
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._place, self._key, self._nonces = folder, os.urandom(32), count()
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, _SpillFile] = {}
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> _Handle:
         """A file: read, made anew, or made where it is not there."""
@@ -140,7 +140,7 @@ class Blocks(AbstractFileSystem):  # type: ignore[misc]
         if mode == "wb" and path in self._files:
             raise FileExistsError("each file is written once")
         if mode != "rb" and path not in self._files:
-            self._files[path] = _File(self._place, self._key, self._nonces)
+            self._files[path] = _SpillFile(self._place, self._key, self._nonces)
         return _Handle(self._files[path])
 
     def isfile(self, path: str) -> bool:

@@ -4,16 +4,24 @@ What a question may do is limited three times: by the role that the owner chose,
 transaction, which is read-only; and by what is looked into for functions, operators and types, which is pg_catalog
 alone, so that nothing that somebody made in the database stands in for what was meant. Everything is set in each
 transaction anew, because behind a pool of connections nothing else lasts.
+
+Whatever is asked of a server ends in time, also where the server does not answer at all.
 """
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from math import ceil
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qs, urlsplit
+
+import psycopg
 
 from dalenius.errors import InvalidParameter, MissingExtra
 from dalenius.process import identity
@@ -64,7 +72,7 @@ _CONNECTING = {
 }
 
 
-class Call:
+class ServerCall:
     """One use of a server: the connection that it waits for, and whether nobody waits for its result any more."""
 
     def __init__(self) -> None:
@@ -91,11 +99,11 @@ class Server:
         self._inherited: list[Connection | None] = []
 
     @contextmanager
-    def reading(self, seconds: float, *, lent: bool = False, call: Call | None = None) -> Iterator[Connection]:
+    def reading(self, seconds: float, *, lent: bool = False, call: ServerCall | None = None) -> Iterator[Connection]:
         """A connection in a read-only transaction, whose statements end after so many seconds; with `lent`, the one
         that has temporary tables."""
         self._look_for_fork()
-        call = call or Call()
+        call = call or ServerCall()
         if lent:
             with self._turn, _transaction(self._lending(seconds, call), "READ ONLY", seconds) as connection:
                 yield connection
@@ -107,10 +115,13 @@ class Server:
             self._give_back(connection, call)
 
     @contextmanager
-    def lending(self, call: Call | None = None) -> Iterator[Connection]:
+    def lending(self, call: ServerCall | None = None) -> Iterator[Connection]:
         """A transaction that may make temporary tables, which one connection has from then on."""
         self._look_for_fork()
-        with self._turn, _transaction(self._lending(LENDING, call or Call()), "READ WRITE", LENDING) as connection:
+        with (
+            self._turn,
+            _transaction(self._lending(LENDING, call or ServerCall()), "READ WRITE", LENDING) as connection,
+        ):
             yield connection
             connection.execute("COMMIT")
 
@@ -134,12 +145,12 @@ class Server:
         while connection := self._kept():
             connection.close()
 
-    def _lending(self, seconds: float, call: Call) -> Connection:
+    def _lending(self, seconds: float, call: ServerCall) -> Connection:
         if self._lender is None or self._lender.closed:
             self._lender = self._opened(seconds, call)
         return call.through(self._lender)
 
-    def _opened(self, seconds: float, call: Call) -> Connection:
+    def _opened(self, seconds: float, call: ServerCall) -> Connection:
         """A new connection; `InvalidParameter` where the server is not fit."""
         how = {**_CONNECTING, "connect_timeout": min(CONNECTING, max(2, ceil(seconds)))}
         secret = {} if self._password is None else {"password": self._password}
@@ -149,9 +160,9 @@ class Server:
             call.through(connection).execute("SET default_transaction_read_only = on")
         return connection
 
-    def _begun(self, statements: bytes, seconds: float, call: Call) -> Connection:
+    def _begun(self, statements: bytes, seconds: float, call: ServerCall) -> Connection:
         while kept := self._kept():
-            # It may be lost meanwhile, as when the server was started anew.
+            # It may be lost meanwhile, as when the server was restarted.
             with suppress(psycopg.OperationalError), _closing_if_it_fails(kept):
                 call.through(kept).execute(statements)
                 return kept
@@ -164,7 +175,7 @@ class Server:
         with self._lock:
             return self._idle.pop() if self._idle else None
 
-    def _give_back(self, connection: Connection, call: Call) -> None:
+    def _give_back(self, connection: Connection, call: ServerCall) -> None:
         """Keep a connection for the next question; not one that was cancelled, since that may still be under way."""
         if not call.over:
             _end(connection)
@@ -232,3 +243,74 @@ def _require_fit(connection: Connection) -> None:
         raise InvalidParameter("server", f"PostgreSQL {version}", allowed=f"PostgreSQL {OLDEST} or later")
     if encoding != "UTF8":
         raise InvalidParameter("server_encoding", encoding, allowed="UTF8, so that texts mean the same everywhere")
+
+
+Result = TypeVar("Result")
+
+TICK = 0.5
+"""The seconds between two signs of life."""
+GRACE = 5.0
+"""How many seconds a server has to stop a question, before its connection is cut."""
+_CUTTING = 1.0
+"""How many seconds are waited for whoever used a connection that was cut."""
+_PAUSE = 0.05
+
+
+def watched(
+    use: Callable[[ServerCall], Result], *, seconds: float, tick: Callable[[float], object] | None = None
+) -> Result:
+    """What `use` gives, which talks to a server in a thread of its own: from finding a connection to giving it back.
+
+    It is stopped after `seconds`, or by an interrupt of the keyboard; what cannot be stopped, as a connection that is
+    being made, is left alone. How far it is nobody knows, so `tick` is called with 0.
+    """
+    call, ends = ServerCall(), time.monotonic() + seconds
+    running = _started(lambda: use(call))
+    try:
+        while tick and not wait([running], timeout=min(TICK, seconds)).done and time.monotonic() < ends:
+            tick(0.0)
+        return running.result(max(0.0, ends - time.monotonic()))
+    except BaseException:
+        _stop(call, running)
+        raise
+
+
+def _started(work: Callable[[], Result]) -> Future[Result]:
+    """Work in a thread that keeps no process from ending."""
+    running: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            running.set_result(work())
+        except BaseException as error:
+            running.set_exception(error)
+
+    threading.Thread(target=run, name="dalenius-query", daemon=True).start()
+    return running
+
+
+def _stop(call: ServerCall, running: Future[Result]) -> None:
+    """Cancel until the work has ended; a server that does not hear is hung up on."""
+    call.over, patience = True, time.monotonic() + GRACE
+    if not running.done():
+        _started(lambda: _cancel(call, running, patience))  # apart, since not every driver limits how long it waits
+    wait([running], timeout=GRACE)
+    while not running.done() and time.monotonic() < patience + _CUTTING:
+        _hang_up(call.connection)
+        wait([running], timeout=_PAUSE)
+
+
+def _cancel(call: ServerCall, running: Future[Result], patience: float) -> None:
+    """Again and again: what comes before a statement has begun cancels nothing."""
+    while not running.done() and time.monotonic() < patience:
+        if call.connection is not None:
+            with suppress(psycopg.Error):
+                call.connection.cancel_safe(timeout=GRACE / 4)
+        wait([running], timeout=_PAUSE)
+
+
+def _hang_up(connection: Connection | None) -> None:
+    """End a connection under the thread that waits for it."""
+    if connection is not None:
+        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)

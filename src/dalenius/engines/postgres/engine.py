@@ -1,4 +1,7 @@
-"""The engine over tables of a PostgreSQL database: everything up to the exact totals is computed there."""
+"""The engine over tables of a PostgreSQL database: everything up to the exact totals is computed there.
+
+Results of PostgreSQL as Arrow: copied out as text and read by Arrow, with exact integers.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,61 @@ from itertools import count
 from typing import TypeVar
 
 import pyarrow as pa
+from pyarrow import csv
 
 from dalenius.engines.durations import Rates
 from dalenius.engines.postgres import tables
-from dalenius.engines.postgres.connection import FORBIDDEN, LENDING, Call, Server
+from dalenius.engines.postgres.connection import FORBIDDEN, LENDING, Connection, Server, ServerCall, watched
 from dalenius.engines.postgres.dialect import PostgresDialect
-from dalenius.engines.postgres.results import copied
 from dalenius.engines.postgres.tables import LENT, Found
-from dalenius.engines.postgres.watching import watched
 from dalenius.engines.sql.live import Staying
 from dalenius.engines.sql.live_engine import LiveEngine, Tick
 from dalenius.errors import DataMismatch, InvalidParameter
-from dalenius.query.tables import EachRow, Place, Table
+from dalenius.query.tables import EachRow, Table, TableLocation
+
+_TYPES = {
+    16: pa.bool_(),
+    20: pa.int64(),
+    21: pa.int64(),
+    23: pa.int64(),
+    25: pa.string(),
+    1700: pa.decimal128(38, 0),
+}
+"""By the numbers that PostgreSQL gives its types for ever; decimals are whole here."""
+_BLOCK = 2**22
+
+
+def copied(connection: Connection, sql: str) -> pa.Table:
+    """The result of a query. What is held here is the result alone, however many rows the query reads."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM ({sql}) q LIMIT 0".encode())
+        assert cursor.description is not None
+        schema = {column.name: _TYPES[column.type_code] for column in cursor.description}
+        # A line of names comes first: Arrow would take U+FEFF at the beginning of a file for no part of its text.
+        with cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT csv, HEADER)".encode()) as copy:
+            lines = [bytes(line) for line in copy]
+    longest = max(map(len, lines), default=0)
+    content, found = b"".join(lines), len(lines) > 1
+    del lines
+    return _read(content, schema, longest) if found else pa.schema(schema.items()).empty_table()
+
+
+def _read(content: bytes, schema: dict[str, pa.DataType], longest: int) -> pa.Table:
+    """NULL is nothing at all, an empty text two quotes."""
+    return csv.read_csv(
+        pa.py_buffer(content),
+        read_options=csv.ReadOptions(column_names=list(schema), skip_rows=1, block_size=max(_BLOCK, 2 * longest)),
+        parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        convert_options=csv.ConvertOptions(
+            column_types=schema,
+            null_values=[""],
+            true_values=["t"],
+            false_values=["f"],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
 
 Result = TypeVar("Result")
 
@@ -31,7 +77,7 @@ LOOKING = 10.0
 class PostgresEngine(LiveEngine):
     """Tables, views and foreign tables of the database at `address`, as postgresql://reader@host:5432/clinic.
 
-    The role needs SELECT on the tables and nothing else. A password never stands in the address. `log` gets what
+    The role needs SELECT on the tables and nothing else. A password is never part of the address. `log` gets what
     failed, for the owner alone.
     """
 
@@ -62,7 +108,7 @@ class PostgresEngine(LiveEngine):
         """What the owner should know of the role that reads the tables; nothing if it may do no more than read."""
         return list(dict.fromkeys(remark for remarks in self._remarks.values() for remark in remarks))
 
-    def described(self, place: Place) -> tuple[str, Mapping[str, str]]:
+    def described(self, place: TableLocation) -> tuple[str, Mapping[str, str]]:
         """The table of a place: schema.table, or table in the schema public."""
         problem = ""
         try:
@@ -75,14 +121,14 @@ class PostgresEngine(LiveEngine):
             problem = f"the server's {error.name} is {error.given}, but it must be {error.allowed}"
         raise DataMismatch(place.table, problem=problem, instead="Use another server, or import the table.")
 
-    def keeps_unique(self, place: Place, column: str) -> bool:
+    def keeps_unique(self, place: TableLocation, column: str) -> bool:
         """Whether a constraint or an index keeps a column unique, by the last look at its table."""
         return column in self._unique.get(place.table, frozenset())
 
     def _looked_at(self, name: str) -> Found:
         seconds = min(LOOKING, self._seconds)
 
-        def look(call: Call) -> Found:
+        def look(call: ServerCall) -> Found:
             with self._server.reading(seconds, call=call) as connection:
                 return tables.found(connection, name)
 
@@ -109,9 +155,9 @@ class PostgresEngine(LiveEngine):
 
     def lent(self, table: Table, rows: pa.Table) -> tuple[str, Mapping[str, str]]:
         """Rows in memory as a temporary table, or within each question where the role may make none."""
-        given = tables.Rows(table.name, rows, self.dialect.quote)
+        given = tables.LiteralRows(table.name, rows, self.dialect.quote)
 
-        def lend(call: Call) -> str:
+        def lend(call: ServerCall) -> str:
             with self._server.lending(call) as connection:
                 return tables.lent(connection, f"lent {next(self._numbers)}", given)
 
@@ -135,13 +181,13 @@ class PostgresEngine(LiveEngine):
         """The result of a query, in a read-only transaction that is cancelled on the server when its time is over."""
         lent = self._lends
 
-        def ask(call: Call) -> pa.Table:
+        def ask(call: ServerCall) -> pa.Table:
             with self._server.reading(seconds, lent=lent, call=call) as connection:
                 return copied(connection, sql)
 
         return self._watched(ask, seconds, tick)
 
-    def _watched(self, use: Callable[[Call], Result], seconds: float, tick: Tick | None = None) -> Result:
+    def _watched(self, use: Callable[[ServerCall], Result], seconds: float, tick: Tick | None = None) -> Result:
         """What is got from the server in time; after a silence no connection is trusted that was kept."""
         try:
             return watched(use, seconds=seconds, tick=tick)

@@ -157,7 +157,7 @@ LENT = "pg_temp."
 """What temporary tables begin with in a FROM."""
 
 
-def lent(connection: Connection, name: str, rows: Rows) -> str:
+def lent(connection: Connection, name: str, rows: LiteralRows) -> str:
     """A temporary table with these rows."""
     source = f"{LENT}{quoted(name)}"
     columns = ", ".join(f"{rows.names[column]} {kind}" for column, kind in rows.types.items())
@@ -169,7 +169,7 @@ def lent(connection: Connection, name: str, rows: Rows) -> str:
     return source
 
 
-def inlined(rows: Rows, literal: Callable[[str], str]) -> str:
+def inlined(rows: LiteralRows, literal: Callable[[str], str]) -> str:
     """The rows as a text within each question, for a role that may make no temporary tables and for a standby."""
     texts = [[None if value is None else _written(value) for value in row] for row in rows.values()]
     content = [{f"c{place}": text for place, text in enumerate(row)} for row in texts]
@@ -183,7 +183,7 @@ def _written(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-class Rows:
+class LiteralRows:
     """Rows in memory: what they hold in PostgreSQL's types, under quoted names."""
 
     def __init__(self, table: str, rows: pa.Table, quote: Callable[[str], str]) -> None:

@@ -16,10 +16,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from dalenius.engines.claims import key_owners, refuse_shared
-from dalenius.engines.hashing import identity
+from dalenius.engines.hashing import identity, key_owners, refuse_shared
 from dalenius.errors import InvalidParameter
-from dalenius.query.tables import EachRow, Table, UnitColumn, Via
+from dalenius.query.tables import EachRow, ForeignKey, Table, UnitColumn
 from dalenius.query.types import (
     LONGEST_KEPT,
     LONGEST_READ,
@@ -41,7 +40,7 @@ RawRows: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
-class Row:
+class CodedRow:
     """One row as codes, and whose it is; `unit` is None in a public table."""
 
     unit: Code
@@ -74,12 +73,12 @@ def unit_code(raw: Any) -> Code:
     return _read(text) if len(text) <= LONGEST_READ else None
 
 
-def import_rows(table: Table, raw: RawRows, tables: Mapping[str, Table]) -> list[Row]:
+def import_rows(table: Table, raw: RawRows, tables: Mapping[str, Table]) -> list[CodedRow]:
     """The rows of a table as codes, with the unit that owns each; rows that nobody owns are dropped."""
     found = []
     for row, unit in zip(raw[table.name], owners(table, raw, tables), strict=True):
         if unit is not None or table.protection is None:
-            found.append(Row(unit, {name: canonical(domain, row.get(name)) for name, domain in table.columns}))
+            found.append(CodedRow(unit, {name: canonical(domain, row.get(name)) for name, domain in table.columns}))
     return found
 
 
@@ -119,7 +118,7 @@ def _content(domain: Domain, raw: Any) -> str:
     return f"{len(text)}:{text}"
 
 
-def _owners_by_key(via: Via, raw: RawRows, tables: Mapping[str, Table]) -> dict[Code, Code]:
+def _owners_by_key(via: ForeignKey, raw: RawRows, tables: Mapping[str, Table]) -> dict[Code, Code]:
     """The unit behind each key of a parent table. Keys are compared like ids: as they are, never clamped."""
     parent = tables[via.table]
     keys = [unit_code(row.get(via.key)) for row in raw[via.table]]

@@ -23,8 +23,7 @@ from dalenius.engines.reference.canonical import RawRows, import_rows
 from dalenius.engines.reference.relations import Owner, Row, Stored, in_order, rows_of, scaled_sum
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.query.cells import Cells
-from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, UnitBlocks, Values
+from dalenius.query.plan.passes import Aggregate, Cells, DistinctValues, Pass, Total, UnitBlocks, Values
 from dalenius.query.plan.relations import Bound
 from dalenius.query.tables import Table
 from dalenius.query.types import Bool, Code, Domain, Ranged
@@ -67,7 +66,7 @@ class ReferenceEngine:
         repeats = [(name, _most_frequent([row[name] for row in rows])) for name, _ in table.columns]
         return replace(table, rows=max(1, len(rows)), repeats=tuple(repeats))
 
-    def spelled(self, step: Pass) -> str:
+    def compile_sql(self, step: Pass) -> str:
         """What is run: the pass itself."""
         return repr(step)
 
@@ -76,12 +75,16 @@ class ReferenceEngine:
         return EMBEDDED.start
 
     def run(
-        self, step: Pass, *, seconds: float | None = None, tick: Callable[[float], object] | None = None
+        self,
+        step: Pass,
+        *,
+        sql: str | None = None,
+        seconds: float | None = None,
+        tick: Callable[[float], object] | None = None,
     ) -> Exact[Cells]:
         """The result, sealed; whoever made the plan maps it with the right sensitivity."""
         cells = as_cells(step, self.result(step))
-        neighbours = next(table.protection.neighbours for table in step.child.tables if table.protection)
-        return Exact(cells, sensitivity=Sensitivity(), neighbours=neighbours)
+        return Exact(cells, sensitivity=Sensitivity(), neighbours=step.child.neighbours)
 
     def result(self, step: Pass) -> Result:
         """The exact result, for tests: integers for each key that occurs."""

@@ -9,17 +9,17 @@ from itertools import accumulate
 from typing import TypeAlias
 
 from dalenius.engines.hashing import first_rows, row_order
-from dalenius.engines.reference.canonical import Row as StoredRow
+from dalenius.engines.reference.canonical import CodedRow as StoredRow
 from dalenius.query.expressions import Expression
 from dalenius.query.functions.evaluation import evaluate
 from dalenius.query.plan.relations import (
     Bound,
     Clamp,
     Distinct,
-    Few,
     Filter,
     Group,
     Join,
+    LimitPerUnit,
     Project,
     Relation,
     Scan,
@@ -176,7 +176,7 @@ def _(relation: Distinct, stored: Stored) -> list[Row]:
 
 
 @rows_of.register
-def _(relation: Few, stored: Stored) -> list[Row]:
+def _(relation: LimitPerUnit, stored: Stored) -> list[Row]:
     return _few(rows_of(relation.child, stored), list(relation.schema), relation.most)
 
 

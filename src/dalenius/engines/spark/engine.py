@@ -1,24 +1,66 @@
-"""Spark as an engine: plans run as SQL inside the cluster, and only the totals of groups come here, as Arrow."""
+"""Spark as an engine: plans run as SQL inside the cluster, and only the totals of groups come here, as Arrow.
+
+Rows in memory for a Spark session: Arrow types that Spark has no word for, in those that hold the same values.
+
+The view through which a table is read: its codes, and its ids as they are, under names of our own.
+
+So the names in the source, however odd, stand in no question's SQL but this one, and a table whose columns are called
+like ours is read like any other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
 from itertools import count
 from typing import Any
 
 import pyarrow as pa
 
 from dalenius.engines.durations import Rates
+from dalenius.engines.spark.codes import Coded, canonical_id, code, is_text, quote
 from dalenius.engines.spark.dialect import SparkDialect
-from dalenius.engines.spark.lending import readable
 from dalenius.engines.spark.running import run
 from dalenius.engines.spark.sessions import end, is_ours_still, own_session
-from dalenius.engines.spark.views import coded_view
-from dalenius.engines.spark.words import quote
-from dalenius.engines.sql.live import Staying
+from dalenius.engines.sql.live import SourceColumn, Staying
 from dalenius.engines.sql.live_engine import LiveEngine, Tick
 from dalenius.errors import DataMismatch
-from dalenius.query.tables import Place, Table
+from dalenius.query.tables import Table, TableLocation
+
+_WIDER = {
+    pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(), pa.large_string(): pa.string(), pa.string_view(): pa.string(),
+    pa.date64(): pa.date32(), pa.null(): pa.string(),
+}  # fmt: skip
+
+
+def readable(rows: pa.Table) -> pa.Table:
+    """The same rows in types that Spark reads; moments without a zone are taken in UTC, as everywhere."""
+    kinds = {field.name: _readable(field.type) for field in rows.schema}
+    return rows.cast(pa.schema(list(kinds.items())))
+
+
+def _readable(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _readable(kind.value_type)
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", tz="UTC")
+    return _WIDER.get(kind, kind)
+
+
+def coded_view(table: Table, source: str, columns: Mapping[str, SourceColumn]) -> tuple[str, str, dict[str, Coded]]:
+    """The name of the view of a table, the SELECT that makes it, and its columns by their declared names."""
+    domains, terms, found = dict(table.columns), [], {}
+    for place, (name, column) in enumerate(columns.items()):
+        raw, coded = f"c{place}", f"c{place}"
+        terms.append(f"{canonical_id(column) if is_text(column) else column.name} AS {raw}")
+        if name in domains:
+            coded = f"code{place}"
+            terms.append(f"{code(domains[name], column)} AS {coded}")
+        found[name] = Coded(f"s.{raw}", column.type, f"s.{coded}")
+    view = f"dalenius_{sha256(table.name.encode()).hexdigest()[:16]}"
+    return view, f"SELECT {', '.join(terms) or '1 AS one'} FROM {source} s", found
+
 
 _PARQUET = ".parquet"
 _KEPT_IN = ("parquet", "delta", "iceberg", "orc", "hudi", "hive")
@@ -41,7 +83,7 @@ class SparkEngine(LiveEngine):
         self._sources: dict[str, str] = {}
         self._numbers = count()
 
-    def described(self, place: Place) -> tuple[str, Mapping[str, str]]:
+    def described(self, place: TableLocation) -> tuple[str, Mapping[str, str]]:
         """A path goes through Spark's reader, a name of a table as quoted parts; neither is read as SQL."""
         if "/" in place.table or place.table.endswith(_PARQUET):
             frame = self.session.read.parquet(place.table)
@@ -49,7 +91,7 @@ class SparkEngine(LiveEngine):
         parts = place.table.split(".")
         if not all(parts):
             raise DataMismatch(
-                place.table, problem="this is no name of a table", instead="Write catalog.schema.table, or a path."
+                place.table, problem="this is not the name of a table", instead="Write catalog.schema.table, or a path."
             )
         name = ".".join(map(quote, parts))
         if self.session.catalog.getTable(name).tableType in ("VIEW", "TEMPORARY"):

@@ -20,7 +20,7 @@ NARROW = 2**63
 
 
 @dataclass(frozen=True)
-class Rows:
+class SQLRelation:
     """A relation as SQL: the unit (unless public), then the columns of the schema in order.
 
     `coded` names the table of texts of each column that holds codes instead of texts, where an engine keeps such.
@@ -221,14 +221,14 @@ class Dialect(ABC):
     # ---- relations
 
     @abstractmethod
-    def scan(self, relation: Scan) -> Rows:
+    def scan(self, relation: Scan) -> SQLRelation:
         """The rows of a table as codes."""
 
-    def first_rows(self, child: Rows, relation: Relation, most: int) -> str | None:
+    def first_rows(self, child: SQLRelation, relation: Relation, most: int) -> str | None:
         """At most so many rows of each unit, in a way of the engine's own; None to spell it as for every engine."""
         return None
 
-    def first_pairs(self, join: Join, left: Rows, right: Rows) -> tuple[str, str, str] | None:
+    def first_pairs(self, join: Join, left: SQLRelation, right: SQLRelation) -> tuple[str, str, str] | None:
         """The rows that a join of units keeps of its sides, in a way of the engine's own: what stands before SELECT,
         and both sides. None to spell it as for every engine."""
         return None

@@ -19,11 +19,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dalenius.engines.claims import unique_keys
-from dalenius.engines.sql.claims import owned_keys
-from dalenius.engines.sql.dialect import Dialect, Rows, listed
+from dalenius.engines.hashing import unique_keys
+from dalenius.engines.sql.dialect import Dialect, SQLRelation, listed
+from dalenius.engines.sql.hashes import owned_keys
 from dalenius.query.plan.relations import Relation, Scan
-from dalenius.query.tables import EachRow, Table, UnitColumn, Via
+from dalenius.query.tables import EachRow, ForeignKey, Table, UnitColumn
 from dalenius.query.types import LONGEST_KEPT, Choice, Domain, Text
 
 Kind: TypeAlias = Literal["integer", "text"]
@@ -75,7 +75,7 @@ class LiveDialect(Dialect):
     def text_id(self, column: SourceColumn) -> str:
         """An id of either kind as text: NFC, NULL where it has a NUL character, whole numbers in decimal."""
 
-    def scan(self, relation: Scan) -> Rows:
+    def scan(self, relation: Scan) -> SQLRelation:
         """The rows of a table as codes."""
         found, names = self.staying[relation.table.name], [name for name, _ in relation.table.columns]
         codes = [
@@ -87,7 +87,7 @@ class LiveDialect(Dialect):
         inner = f"SELECT {listed([*self._unit(found), *codes])} FROM {self._owned(found)}"
         conditions = list(self._conditions(relation))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return Rows(f"SELECT {listed([*unit, *columns])} FROM ({inner}) a{where}")
+        return SQLRelation(f"SELECT {listed([*unit, *columns])} FROM ({inner}) a{where}")
 
     def checked(self, table: str, what: str, name: str) -> str:
         """What is NULL in the rows that a scan leaves out because of one column: its unit, or its code."""
@@ -133,14 +133,14 @@ class LiveDialect(Dialect):
             column = found.columns[protection.unit.column]
             return [f"{self._id(column, self.kind_of_units(protection.population))} AS {self.owner}"]
         # A column of the source may have the unit's name as well.
-        return [f"{f'p.{self.owner}' if isinstance(protection.unit, Via) else f's.{_ROW}'} AS {self.owner}"]
+        return [f"{f'p.{self.owner}' if isinstance(protection.unit, ForeignKey) else f's.{_ROW}'} AS {self.owner}"]
 
     def _owned(self, found: Staying) -> str:
         """The rows of a table, with their unit where no column of theirs names it."""
         unit = found.table.protection.unit if found.table.protection else None
         if isinstance(unit, EachRow):
             return self._each_row(found)
-        if isinstance(unit, Via):
+        if isinstance(unit, ForeignKey):
             parent = self.staying[unit.table]
             kind = self._kind_of_key(found.columns[unit.column], parent.columns[unit.key])
             owned = self._owned_keys(parent, unit.key, kind)

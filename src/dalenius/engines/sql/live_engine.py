@@ -9,22 +9,19 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from dalenius.engines import claims
-from dalenius.engines.claims import refuse_shared, remedies, require_known_claims, unique_keys
+from dalenius.engines import hashing as claims
 from dalenius.engines.durations import LEAST_CLASS, Rates, expected_seconds
 from dalenius.engines.engine import AS_DECLARED, Divided, Reading
-from dalenius.engines.neighbours import neighbours
-from dalenius.engines.sql.claims import shared, shared_and_cut
+from dalenius.engines.hashing import refuse_shared, remedies, require_known_claims, unique_keys
+from dalenius.engines.sql.hashes import shared, shared_and_cut
 from dalenius.engines.sql.live import LiveDialect, SourceColumn, Staying
-from dalenius.engines.sql.passes import spelled
-from dalenius.engines.sql.results import cells
+from dalenius.engines.sql.passes import cells, compile_sql
 from dalenius.errors import DataMismatch, WorkStopped
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.query.cells import Cells
-from dalenius.query.plan.passes import Pass
+from dalenius.query.plan.passes import Cells, Pass
 from dalenius.query.plan.relations import Scan
-from dalenius.query.tables import EachRow, Place, Table, UnitColumn, Via
+from dalenius.query.tables import EachRow, ForeignKey, Table, TableLocation, UnitColumn
 from dalenius.query.types import Choice, Code
 
 Tick = Callable[[float], object]
@@ -47,7 +44,7 @@ class LiveEngine(ABC):
         self.dialect, self._seconds, self._log = dialect, seconds, log
 
     @abstractmethod
-    def described(self, place: Place) -> tuple[str, Mapping[str, str]]:
+    def described(self, place: TableLocation) -> tuple[str, Mapping[str, str]]:
         """What stands for a table in a FROM, and the types of its columns by their names there; raises `DataMismatch`
         where there is no such table."""
 
@@ -76,12 +73,12 @@ class LiveEngine(ABC):
     ) -> None:
         """Look at a table where it stays, or take rows in memory; raises `DataMismatch` if they disagree with it."""
         place, types = self._described(table, source)
-        if isinstance(source, Place):
+        if isinstance(source, TableLocation):
             self._require_unique(table, source)
         self._hold(table, place, types, dict(reading.rename))
         try:
             self._require_values(table, counts)
-            if not isinstance(source, Place):
+            if not isinstance(source, TableLocation):
                 self._require_unique_rows(table)
         except BaseException:
             self.dialect.staying.pop(table.name)
@@ -102,7 +99,7 @@ class LiveEngine(ABC):
                 self._hold(table, *described, dict(table.place.rename))
 
     def answers(self) -> bool:
-        """Whether the engine can still be asked; one that cannot is opened anew before a question is charged."""
+        """Whether the engine can still be asked; one that cannot is reopened before a question is charged."""
         return True
 
     def missing(self, tables: Iterable[Table]) -> list[str]:
@@ -112,7 +109,7 @@ class LiveEngine(ABC):
     def _holds_path(self, name: str) -> bool:
         known = self.dialect.staying.get(name)
         unit = known.table.protection.unit if known and known.table.protection else None
-        return self._holds_path(unit.table) if isinstance(unit, Via) else known is not None
+        return self._holds_path(unit.table) if isinstance(unit, ForeignKey) else known is not None
 
     def discard(self) -> None:
         """Nothing is kept, so nothing is dropped."""
@@ -143,7 +140,7 @@ class LiveEngine(ABC):
     def _described(self, table: Table, source: Any) -> tuple[str, Mapping[str, str]]:
         problem: DataMismatch | None = None
         try:
-            return self.described(source) if isinstance(source, Place) else self.lent(table, source)
+            return self.described(source) if isinstance(source, TableLocation) else self.lent(table, source)
         except DataMismatch as error:
             problem = error
         except Exception as error:
@@ -175,27 +172,27 @@ class LiveEngine(ABC):
                     instead="Declare what the table holds, or convert it in a view.",
                 )  # fmt: skip
         unit = table.protection.unit if table.protection else None
-        if isinstance(unit, Via):
+        if isinstance(unit, ForeignKey):
             self._require_parent(table, unit)
         self._require_one_way(table)
-        for name in (*table.keys, *([unit.column] if isinstance(unit, UnitColumn | Via) else [])):
+        for name in (*table.keys, *([unit.column] if isinstance(unit, UnitColumn | ForeignKey) else [])):
             if self.dialect.id_kind(columns[name]) is None:
                 raise DataMismatch(
                     table.name, problem=f"column {name!r} holds {columns[name].type}, which names nobody",
                     instead="Ids are whole numbers or texts.",
                 )  # fmt: skip
 
-    def keeps_unique(self, place: Place, column: str) -> bool:
+    def keeps_unique(self, place: TableLocation, column: str) -> bool:
         """Whether a source makes sure by itself that no two rows have the same value in a column, as they are now and
         whatever becomes of them."""
         return False
 
-    def unkept_keys(self, table: Table, place: Place) -> list[str]:
+    def unkept_keys(self, table: Table, place: TableLocation) -> list[str]:
         """The keys of a table that are declared unique, and that its source does not keep so."""
         names = dict(place.rename)
         return [key for key in unique_keys(table) if not self.keeps_unique(place, names.get(key, key))]
 
-    def _require_unique(self, table: Table, place: Place) -> None:
+    def _require_unique(self, table: Table, place: TableLocation) -> None:
         for key in self.unkept_keys(table, place):
             why, instead = self.unkept
             problem = f"the key {key!r} is declared unique, and {why}"
@@ -229,7 +226,7 @@ class LiveEngine(ABC):
                         instead="Either each row is a unit, or all tables of a population name their units by an id.",
                     )  # fmt: skip
 
-    def _require_parent(self, table: Table, via: Via) -> None:
+    def _require_parent(self, table: Table, via: ForeignKey) -> None:
         parent = self.dialect.staying.get(via.table)
         if parent is None or parent.table.protection is None or via.key not in parent.columns:
             raise DataMismatch(
@@ -281,21 +278,23 @@ class LiveEngine(ABC):
 
     # ---- passes
 
-    def spelled(self, step: Pass) -> str:
+    def compile_sql(self, step: Pass) -> str:
         """The SQL of a pass; it depends on public facts alone."""
-        return spelled(step, self.dialect)
+        return compile_sql(step, self.dialect)
 
     def expected_seconds(self, step: Pass) -> float:
         """About how long a pass takes, by public facts: the plan and, since rows that stay elsewhere are never
         counted, the size that the owner has stated, or that of a small table."""
         return expected_seconds(step, lambda table: table.size or table.rows or LEAST_CLASS, self.rates)
 
-    def run(self, step: Pass, *, seconds: float | None = None, tick: Tick | None = None) -> Exact[Cells]:
+    def run(
+        self, step: Pass, *, sql: str | None = None, seconds: float | None = None, tick: Tick | None = None
+    ) -> Exact[Cells]:
         """The result of a pass, sealed; stopped after `seconds`, or the engine's own limit."""
         interrupted = False
         try:
-            table = self.fetched(self.spelled(step), self._seconds if seconds is None else seconds, tick)
-            return Exact(cells(step, table), sensitivity=Sensitivity(), neighbours=neighbours(step))
+            table = self.fetched(sql or self.compile_sql(step), self._seconds if seconds is None else seconds, tick)
+            return Exact(cells(step, table), sensitivity=Sensitivity(), neighbours=step.child.neighbours)
         except BaseException as error:
             interrupted = isinstance(error, KeyboardInterrupt)
             self._log(error)

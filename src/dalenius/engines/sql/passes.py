@@ -3,6 +3,8 @@
 Each step is a common table expression, so that `explain` reads from top to bottom. Steps that cannot change anything
 for public reasons are left out: where a unit has no more rows than count, rows are not grouped by unit, and where a
 unit cannot have more groups than it may keep none are left out.
+
+From an engine's Arrow table to cells.
 """
 
 from __future__ import annotations
@@ -10,19 +12,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import Any
 
-from dalenius.engines.sql.dialect import Dialect, Rows
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dalenius.engines.sql.dialect import Dialect, SQLRelation
 from dalenius.engines.sql.hashes import folded, folded_identity, folded_unit, group_hash, key_number, mixed
+from dalenius.engines.sql.keeping import unit_id
 from dalenius.engines.sql.relations import at_most, require_sum, rows, scaled
-from dalenius.engines.sql.units import unit_id
 from dalenius.query.plan.figures import combinations, least_known
-from dalenius.query.plan.passes import Aggregate, DistinctValues, Pass, Total, UnitBlocks, Values
-from dalenius.query.plan.relations import Bound, Clamp, Few, Filter, Group, Project, Relation, Scan, UnitFilter
+from dalenius.query.plan.passes import Aggregate, Cells, DistinctValues, Pass, Total, UnitBlocks, Values
+from dalenius.query.plan.relations import Bound, Clamp, Filter, Group, LimitPerUnit, Project, Relation, Scan, UnitFilter
 from dalenius.query.types import Bool, Domain, Ranged, Text
 
 
+def cells(step: Pass, table: pa.Table) -> Cells:
+    """The keys as Arrow arrays of codes, and the totals as arrays of integers; nothing is rounded."""
+    count = len(step.child.keys) + isinstance(step, Values | UnitBlocks)
+    columns = [column.combine_chunks() for column in table.columns]
+    return Cells(tuple(map(_key, columns[:count])), tuple(map(integers, columns[count:])))
+
+
+def _key(column: pa.Array) -> pa.Array:
+    return pc.cast(column, pa.string()) if pa.types.is_large_string(column.type) else column
+
+
+def integers(column: pa.Array) -> NDArray[Any]:
+    """Integers as int64 where all of them fit, else as Python integers."""
+    try:
+        return np.asarray(pc.cast(column, pa.int64()).to_numpy(zero_copy_only=False))
+    except pa.ArrowInvalid:
+        found = np.empty(len(column), dtype=object)
+        found[:] = [int(value) for value in column.to_pylist()]
+        return found
+
+
 @dataclass(frozen=True)
-class Part:
+class KeyPart:
     """A part of a key: its quoted column, its domain, what orders it (integers by size, texts by their bytes), and
     the table of its texts if it is a code."""
 
@@ -32,13 +61,13 @@ class Part:
     texts: str | None = None
 
 
-def part(d: Dialect, bound: Bound, source: Rows, name: str, column: str | None = None) -> Part:
+def part(d: Dialect, bound: Bound, source: SQLRelation, name: str, column: str | None = None) -> KeyPart:
     """A column of what is bounded, as a part of a key; under another quoted name, if one is given."""
     column, texts = column or d.quote(name), source.coded.get(name)
-    return Part(column, bound.child.schema[name], d.text_rank(column) if texts else column, texts)
+    return KeyPart(column, bound.child.schema[name], d.text_rank(column) if texts else column, texts)
 
 
-class Steps:
+class CommonTables:
     """Common table expressions, one built on another."""
 
     def __init__(self, d: Dialect, first: str) -> None:
@@ -56,19 +85,19 @@ class Steps:
 
 
 @singledispatch
-def spelled(step: Pass, d: Dialect) -> str:
+def compile_sql(step: Pass, d: Dialect) -> str:
     """The SQL of a pass."""
     raise TypeError(f"{type(step).__name__} is no pass")
 
 
-@spelled.register
+@compile_sql.register
 def _(step: Aggregate, d: Dialect) -> str:
     bound, source = step.child, rows(step.child.child, d)
     keys = [part(d, bound, source, name) for name in bound.keys]
     for total in step.totals:
         if total.kind == "sum":
             require_sum(bound.child.schema[total.column or ""], bound.rows)
-    steps = Steps(d, source.sql)
+    steps = CommonTables(d, source.sql)
     if _as_they_are(step):
         totals = [_of_row(d, total) for total in step.totals]
     else:
@@ -80,14 +109,14 @@ def _(step: Aggregate, d: Dialect) -> str:
     return _grouped(d, steps, keys, [f"coalesce({d.summed(total)}, 0)" for total in totals])
 
 
-@spelled.register
+@compile_sql.register
 def _(step: Values, d: Dialect) -> str:
     bound, source = step.child, rows(step.child.child, d)
     keys = [part(d, bound, source, name) for name in bound.keys]
     named = part(d, bound, source, step.column, "value")
     groups = [d.owner, *(key.column for key in keys)]
     group = _list(groups)
-    steps = Steps(d, source.sql)
+    steps = CommonTables(d, source.sql)
     steps.add("chosen", f"{group}, {d.quote(step.column)} AS value")
     steps.add("per_unit", f"{group}, value, count(*) AS n", f"GROUP BY {group}, value")
     _keep(d, steps, bound, keys, [*groups, "value", "n"], rank="dense_rank()")
@@ -109,12 +138,12 @@ def _spaced(d: Dialect, most: int) -> str:
     return f"{d.quotient(upto, count, d.wide)} - {d.quotient(before, count, d.wide)}"
 
 
-@spelled.register
+@compile_sql.register
 def _(step: DistinctValues, d: Dialect) -> str:
     bound, source = step.child, rows(step.child.child, d)
     keys = [part(d, bound, source, name) for name in bound.keys]
     pair = [*keys, part(d, bound, source, step.column, "value")]
-    steps, value = Steps(d, source.sql), d.quote(step.column)
+    steps, value = CommonTables(d, source.sql), d.quote(step.column)
     columns = _list([d.owner, *(key.column for key in keys), f"{value} AS value"])
     steps.add("per_unit", f"DISTINCT {columns}", f"WHERE {value} IS NOT NULL")
     _keep(d, steps, bound, pair, [d.owner, *(each.column for each in pair)], rank="row_number()")
@@ -122,15 +151,15 @@ def _(step: DistinctValues, d: Dialect) -> str:
     return _grouped(d, steps, keys, ["count(*)"])
 
 
-@spelled.register
+@compile_sql.register
 def _(step: UnitBlocks, d: Dialect) -> str:
     bound, source = step.child, rows(step.child.child, d)
     keys = [part(d, bound, source, name) for name in bound.keys]
-    steps = Steps(d, source.sql)
+    steps = CommonTables(d, source.sql)
     number = folded_unit(d, unit_id(d, bound.child), d.unit_size(bound.child))
     steps.add("numbered", f"*, {number} AS unit_number", d.fence)
     steps.add("placed", f"*, ({mixed('unit_number')}) % {step.blocks} AS block")
-    return _grouped(d, steps, [*keys, Part("block", step.block, "block")], ["count(*)"])
+    return _grouped(d, steps, [*keys, KeyPart("block", step.block, "block")], ["count(*)"])
 
 
 # ---- bounding
@@ -141,7 +170,7 @@ def rows_each(relation: Relation) -> int | None:
     nothing."""
     if isinstance(relation, Filter | Project | Clamp | UnitFilter):
         return rows_each(relation.child)
-    if isinstance(relation, Few):
+    if isinstance(relation, LimitPerUnit):
         return least_known(rows_each(relation.child), relation.most if relation.cuts else None)
     if isinstance(relation, Group):
         return None if relation.keys else 1
@@ -156,7 +185,9 @@ def _as_they_are(step: Aggregate) -> bool:
     return most is not None and (most == 1 or (every and most <= bound.rows))
 
 
-def _keep(d: Dialect, steps: Steps, bound: Bound, keys: Sequence[Part], columns: Sequence[str], *, rank: str) -> None:
+def _keep(
+    d: Dialect, steps: CommonTables, bound: Bound, keys: Sequence[KeyPart], columns: Sequence[str], *, rank: str
+) -> None:
     """Keep of each unit only the groups with the smallest public hashes, with these columns."""
     possible = least_known(bound.child.rows_of_unit, combinations([key.domain for key in keys]))
     if bound.groups is None or (possible is not None and possible <= bound.groups):
@@ -183,7 +214,7 @@ def _keep(d: Dialect, steps: Steps, bound: Bound, keys: Sequence[Part], columns:
     steps.add("kept", _list(columns), f"WHERE place <= {bound.groups}")
 
 
-def _with_first_part(d: Dialect, hashed: str, keys: Sequence[Part]) -> tuple[str, Sequence[Part]]:
+def _with_first_part(d: Dialect, hashed: str, keys: Sequence[KeyPart]) -> tuple[str, Sequence[KeyPart]]:
     """The hash and the first part of the key in one integer of 63 bits, where that part fits; and the other parts.
 
     One integer is sorted much more quickly than two.
@@ -240,7 +271,7 @@ def _of_row(d: Dialect, total: Total) -> str:
 
 
 def _grouped(
-    d: Dialect, steps: Steps, keys: Sequence[Part], totals: Sequence[str], *, having: str = "count(*) > 0"
+    d: Dialect, steps: CommonTables, keys: Sequence[KeyPart], totals: Sequence[str], *, having: str = "count(*) > 0"
 ) -> str:
     """Totals for each key, with texts instead of codes, in the order of the keys."""
     columns = [key.column for key in keys]
@@ -260,7 +291,7 @@ def _grouped(
     return steps.finish(_list([*shown, *names]), " ".join([*joins, f"ORDER BY {order}"]))
 
 
-def _shown(d: Dialect, key: Part, place: int) -> str:
+def _shown(d: Dialect, key: KeyPart, place: int) -> str:
     column, kind = f"per_group.{key.column}", d.type_of(key.domain)
     if key.texts:
         return f"x{place}.value"

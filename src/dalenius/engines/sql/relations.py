@@ -1,7 +1,7 @@
-"""How plan nodes are spelled in SQL. The meaning of each node stands in `plan`.
+"""How plan nodes are spelled in SQL. The meaning of each node is defined in `plan`.
 
 Where an engine has codes for texts, these travel as long as nobody computes with the texts: grouping, joining back
-and hashing integers is several times quicker. `Rows.coded` says which columns hold codes, and whose. All of this
+and hashing integers is several times quicker. `SQLRelation.coded` says which columns hold codes, and whose. All of this
 follows from the plan and the catalog; nothing is read.
 """
 
@@ -11,27 +11,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
-from dalenius.engines.sql.dialect import Dialect, Rows, listed
+from dalenius.engines.sql.dialect import Dialect, SQLRelation, listed
 from dalenius.engines.sql.expressions import spell
-from dalenius.engines.sql.keeping import first_pairs, first_rows, joined, on_terms
-from dalenius.engines.sql.units import owner
+from dalenius.engines.sql.keeping import first_pairs, first_rows, joined, on_terms, owner
 from dalenius.errors import QueryRefused
 from dalenius.query.expressions import Call, Column, Expression
 from dalenius.query.plan.relations import (
     Bound,
     Clamp,
     Distinct,
-    Few,
     Filter,
     Group,
     Join,
+    LimitPerUnit,
     Project,
     Relation,
     Scan,
     Union,
     UnitFilter,
     UnitTotal,
-    matched,
+    match_rows,
 )
 from dalenius.query.types import WIDEST, Choice, Domain, Ranged
 
@@ -43,18 +42,18 @@ MOST_REPEATED = 100
 
 
 @singledispatch
-def rows(relation: Relation, d: Dialect) -> Rows:
+def rows(relation: Relation, d: Dialect) -> SQLRelation:
     """The SQL of a relation."""
     raise TypeError(f"{type(relation).__name__} is no node of a plan")
 
 
 @rows.register
-def _(relation: Scan, d: Dialect) -> Rows:
+def _(relation: Scan, d: Dialect) -> SQLRelation:
     return d.scan(relation)
 
 
 @rows.register
-def _(relation: Filter, d: Dialect) -> Rows:
+def _(relation: Filter, d: Dialect) -> SQLRelation:
     child = rows(relation.child, d)
     narrowed = {name: domain for name, domain in relation.narrowed if isinstance(domain, Ranged | Choice)}
     texts = [name for name, domain in narrowed.items() if isinstance(domain, Choice)]
@@ -68,7 +67,7 @@ def _(relation: Filter, d: Dialect) -> Rows:
         for name in relation.schema
     ]
     selected = listed([*owner(d, relation), *columns])
-    return Rows(f"SELECT {selected} FROM (\n{opened.sql}\n) f WHERE {spell(d, relation.condition)}", child.coded)
+    return SQLRelation(f"SELECT {selected} FROM (\n{opened.sql}\n) f WHERE {spell(d, relation.condition)}", child.coded)
 
 
 def _narrowed(d: Dialect, opened: Opened, name: str, domain: Ranged | Choice) -> str:
@@ -81,13 +80,13 @@ def _narrowed(d: Dialect, opened: Opened, name: str, domain: Ranged | Choice) ->
 
 
 @rows.register
-def _(relation: Project, d: Dialect) -> Rows:
+def _(relation: Project, d: Dialect) -> SQLRelation:
     child = rows(relation.child, d)
     if d.once and _grows(relation):
-        child = Rows(f"{child.sql} {d.once}", child.coded)
+        child = SQLRelation(f"{child.sql} {d.once}", child.coded)
     sql, columns = projected(d, child, relation.child, relation.columns)
     selected = listed([*owner(d, relation), *columns])
-    return Rows(f"SELECT {selected} FROM (\n{sql}\n) p", passed(child, relation.columns))
+    return SQLRelation(f"SELECT {selected} FROM (\n{sql}\n) p", passed(child, relation.columns))
 
 
 def _grows(relation: Project) -> bool:
@@ -98,7 +97,7 @@ def _grows(relation: Project) -> bool:
 
 
 @rows.register
-def _(relation: Join, d: Dialect) -> Rows:
+def _(relation: Join, d: Dialect) -> SQLRelation:
     both = relation.of_units
     tags = relation.populations if both else ()
     ones, others = [one for one, _ in relation.on], [other for _, other in relation.on]
@@ -113,10 +112,10 @@ def _(relation: Join, d: Dialect) -> Rows:
         for name in part.schema
     ]
     pairs = f"({left_sql}) l {joined(relation)} ({right_sql}) r ON {' AND '.join(conditions) or 'true'}"
-    return Rows(f"{before}SELECT {listed([*unit, *columns])} FROM {pairs}", {**left.coded, **right.coded})
+    return SQLRelation(f"{before}SELECT {listed([*unit, *columns])} FROM {pairs}", {**left.coded, **right.coded})
 
 
-def _kept_of(d: Dialect, join: Join, left: Rows, right: Rows) -> tuple[str, str, str]:
+def _kept_of(d: Dialect, join: Join, left: SQLRelation, right: SQLRelation) -> tuple[str, str, str]:
     """What stands before a join, and both sides with the rows that it keeps."""
     if join.cuts:
         return d.first_pairs(join, left, right) or ("", *first_pairs(d, join, left, right))
@@ -124,17 +123,21 @@ def _kept_of(d: Dialect, join: Join, left: Rows, right: Rows) -> tuple[str, str,
     return "", _as_counted(d, left.sql, join, join.left, ones), _as_counted(d, right.sql, join, join.right, others)
 
 
-def _few(d: Dialect, child: Rows, relation: Relation, most: int) -> Rows:
+def _few(d: Dialect, child: SQLRelation, relation: Relation, most: int) -> SQLRelation:
     own = d.first_rows(child, relation, most)
-    return Rows(first_rows(d, child, relation, most) if own is None else own, child.coded)
+    return SQLRelation(first_rows(d, child, relation, most) if own is None else own, child.coded)
 
 
-def _side(d: Dialect, child: Rows, relation: Relation, on: Sequence[Expression], tags: Sequence[str]) -> Rows:
+def _side(
+    d: Dialect, child: SQLRelation, relation: Relation, on: Sequence[Expression], tags: Sequence[str]
+) -> SQLRelation:
     """One side of a join, with the terms that are compared as `on0`, ..."""
     opened = texts_opened(d, child, relation, computed(on))
     terms = [f"{spell(d, term)} AS on{place}" for place, term in enumerate(on)]
     columns = [_kept(d, opened, name) for name in relation.schema]
-    return Rows(f"SELECT {listed([*owner(d, relation, tags), *columns, *terms])} FROM ({opened.sql}) s", child.coded)
+    return SQLRelation(
+        f"SELECT {listed([*owner(d, relation, tags), *columns, *terms])} FROM ({opened.sql}) s", child.coded
+    )
 
 
 def _as_counted(d: Dialect, sql: str, join: Join, side: Relation, on: Sequence[Expression]) -> str:
@@ -143,7 +146,7 @@ def _as_counted(d: Dialect, sql: str, join: Join, side: Relation, on: Sequence[E
     How many rows a unit has after the join rests on that count, and with it how much is left out further up. Where
     tables stay, more of them may have come since.
     """
-    most = matched(side, on) if d.changing and join.private and not side.private else None
+    most = match_rows(side, on) if d.changing and join.private and not side.private else None
     if most is None:
         return sql
     terms = [f"on{place}" for place in range(len(on))]
@@ -154,19 +157,19 @@ def _as_counted(d: Dialect, sql: str, join: Join, side: Relation, on: Sequence[E
 
 
 @rows.register
-def _(relation: UnitFilter, d: Dialect) -> Rows:
+def _(relation: UnitFilter, d: Dialect) -> SQLRelation:
     child, within = rows(relation.child, d), rows(relation.within, d)
     tags = relation.populations
     units = f"SELECT {listed(owner(d, relation.within, tags))} FROM ({within.sql}) w"
     columns = [d.quote(name) for name in relation.schema]
     sql = f"SELECT {listed([*owner(d, relation.child, tags), *columns])} FROM ({child.sql}) c"
     verb = "NOT IN" if relation.negated else "IN"
-    return Rows(f"SELECT * FROM ({sql}) o WHERE {d.owner} {verb} ({units})", child.coded)
+    return SQLRelation(f"SELECT * FROM ({sql}) o WHERE {d.owner} {verb} ({units})", child.coded)
 
 
 @rows.register
-def _(relation: Union, d: Dialect) -> Rows:
-    return Rows(" UNION ALL ".join(_part(d, part, relation) for part in relation.parts))
+def _(relation: Union, d: Dialect) -> SQLRelation:
+    return SQLRelation(" UNION ALL ".join(_part(d, part, relation) for part in relation.parts))
 
 
 def _part(d: Dialect, part: Relation, union: Union) -> str:
@@ -177,19 +180,19 @@ def _part(d: Dialect, part: Relation, union: Union) -> str:
 
 
 @rows.register
-def _(relation: Distinct, d: Dialect) -> Rows:
+def _(relation: Distinct, d: Dialect) -> SQLRelation:
     child = rows(relation.child, d)
-    return Rows(f"SELECT DISTINCT * FROM ({child.sql}) d", child.coded)
+    return SQLRelation(f"SELECT DISTINCT * FROM ({child.sql}) d", child.coded)
 
 
 @rows.register
-def _(relation: Few, d: Dialect) -> Rows:
+def _(relation: LimitPerUnit, d: Dialect) -> SQLRelation:
     child = rows(relation.child, d)
     return _few(d, child, relation.child, relation.most) if relation.cuts else child
 
 
 @rows.register
-def _(relation: Group, d: Dialect) -> Rows:
+def _(relation: Group, d: Dialect) -> SQLRelation:
     child = rows(relation.child, d)
     arguments = [(name, total.argument) for name, total in relation.totals if total.argument is not None]
     sql, columns = projected(d, child, relation.child, [*relation.keys, *arguments], codes=_codes_suffice(relation))
@@ -197,7 +200,7 @@ def _(relation: Group, d: Dialect) -> Rows:
     totals = [f"{unit_total(d, total, d.quote(name))} AS {d.quote(name)}" for name, total in relation.totals]
     inner = f"SELECT {listed([*owner(d, relation.child), *columns])} FROM ({sql}) i"
     grouped = f" GROUP BY {listed(keys)}" if keys else " HAVING count(*) > 0"
-    return Rows(f"SELECT {listed([*keys, *totals])} FROM ({inner}) g{grouped}", passed(child, relation.keys))
+    return SQLRelation(f"SELECT {listed([*keys, *totals])} FROM ({inner}) g{grouped}", passed(child, relation.keys))
 
 
 def _codes_suffice(relation: Group) -> frozenset[str]:
@@ -219,18 +222,18 @@ def unit_total(d: Dialect, total: UnitTotal, argument: str) -> str:
 
 
 @rows.register
-def _(relation: Clamp, d: Dialect) -> Rows:
+def _(relation: Clamp, d: Dialect) -> SQLRelation:
     child = rows(relation.child, d)
     bounds = {name: (lower, upper) for name, lower, upper in relation.bounds}
     columns = [
         f"{clamped(d.quote(name), *bounds[name])} AS {d.quote(name)}" if name in bounds else d.quote(name)
         for name in relation.schema
     ]
-    return Rows(f"SELECT {listed([*owner(d, relation), *columns])} FROM (\n{child.sql}\n) c", child.coded)
+    return SQLRelation(f"SELECT {listed([*owner(d, relation), *columns])} FROM (\n{child.sql}\n) c", child.coded)
 
 
 @rows.register
-def _(relation: Bound, d: Dialect) -> Rows:
+def _(relation: Bound, d: Dialect) -> SQLRelation:
     return rows(relation.child, d)  # bounding is done by the pass above it
 
 
@@ -278,7 +281,7 @@ class Opened:
     codes: Mapping[str, str]
 
 
-def texts_opened(d: Dialect, child: Rows, relation: Relation, names: Iterable[str]) -> Opened:
+def texts_opened(d: Dialect, child: SQLRelation, relation: Relation, names: Iterable[str]) -> Opened:
     """The rows of a relation with texts in the named columns."""
     closed = [name for name in dict.fromkeys(names) if name in child.coded]
     if not closed:
@@ -299,7 +302,7 @@ def texts_opened(d: Dialect, child: Rows, relation: Relation, names: Iterable[st
 
 def projected(
     d: Dialect,
-    child: Rows,
+    child: SQLRelation,
     relation: Relation,
     columns: Sequence[tuple[str, Expression]],
     *,
@@ -324,7 +327,7 @@ def projected(
     return opened.sql, terms
 
 
-def passed(child: Rows, columns: Iterable[tuple[str, Expression]]) -> dict[str, str]:
+def passed(child: SQLRelation, columns: Iterable[tuple[str, Expression]]) -> dict[str, str]:
     """The columns that still hold codes: those that are passed on unchanged."""
     return {
         name: child.coded[term.name] for name, term in columns if isinstance(term, Column) and term.name in child.coded

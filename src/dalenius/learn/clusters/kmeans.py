@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
 
 from dalenius.errors import InvalidParameter
-from dalenius.learn.clusters.boxes import Box
-from dalenius.learn.clusters.crowds import squared_distances
+from dalenius.learn.clusters.boxes import Box, squared_distances
 from dalenius.learn.clusters.plans import Lloyd, Seeded
 from dalenius.learn.engine_rows import MOST_TOTALS, Columns, Sum
 from dalenius.learn.models import Learnt, PrivateModel, PrivateTransformer, Tick, require_arrays
 from dalenius.learn.rows import ONE, Summable
-from dalenius.mechanisms.purse import Purse
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
 
@@ -70,9 +69,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, PrivateTransformer, ClusterMixin, 
             return None
         return plan.sums(Box.of(self._scale), clusters)
 
-    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _learn(self, rows: Summable, budget_part: BudgetPart, entropy: Entropy, tick: Tick | None) -> Learnt:
         clusters, plan = self._settings()
-        centres, sizes = plan.found(rows, Box.of(self._scale), clusters, purse, entropy, tick)
+        centres, sizes = plan.found(rows, Box.of(self._scale), clusters, budget_part, entropy, tick)
         return {"centres": centres / ONE, "sizes": sizes}
 
     def _keep(self, learnt: Learnt) -> None:

@@ -16,21 +16,20 @@ import numpy as np
 from flint import arb
 
 from dalenius.errors import InvalidParameter
-from dalenius.learn.linear.conditioning import Shape
-from dalenius.learn.linear.gradient import Descent, Facts, Weights, pull, walked
+from dalenius.learn.budgets import number
+from dalenius.learn.linear.conditioning import FeatureShape
+from dalenius.learn.linear.gradient import Descent, LabelledRows, Weights, pull, walked
 from dalenius.learn.linear.minimum import RowCounts
 from dalenius.learn.linear.objective import counted
-from dalenius.learn.rows import ONE, Entries, Integers, Rows
-from dalenius.learn.settings import number
-from dalenius.learn.slopes import SLOPE, Slope, on_grid
+from dalenius.learn.losses_tabulated import SLOPE, Slope, on_grid
+from dalenius.learn.rows import ONE, Entries, Integers, SealedRows
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.purse import Purse
-from dalenius.privacy.decisions import least_multiple
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
 from dalenius.privacy.losses import Loss, valid_order
 from dalenius.privacy.neighbours import AddRemove, Neighbours, stated
 from dalenius.privacy.numbers import Number, not_negative
-from dalenius.privacy.reals import ball, precise, upper
+from dalenius.privacy.reals import ball, least_multiple, precise, upper
 from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
 from dalenius.randomness.entropy import Entropy
 
@@ -123,30 +122,30 @@ class BatchGradient:
     def gradient(self, entries: Entries) -> Integers:
         """The exact gradient over some rows: a row's part is that over it alone."""
         weights = np.array(self.weights, dtype=np.int64)
-        return pull(Facts.of(entries, weights.shape[1]), weights, self.slope)
+        return pull(LabelledRows.of(entries, weights.shape[1]), weights, self.slope)
 
 
 def descended(
-    rows: Rows,
+    rows: SealedRows,
     labels: int,
     slope: Slope,
     plan: Descent,
     share: float,
-    purse: Purse,
+    budget_part: BudgetPart,
     entropy: Entropy,
     tick: Callable[[float], object] | None = None,
 ) -> Weights:
     """Weights by descent along noisy gradients of batches with an expected share of the rows, at the expense of the
-    whole purse; see `gradient.descended`. Every step costs the same."""
-    order, rate = purse.allowance.left.order, rate_of(share)
-    shape = Shape.of(rows, purse, counting=plan.counting, spreading=plan.spreading, entropy=entropy)
+    whole budget part; see `gradient.descended`. Every step costs the same."""
+    order, rate = budget_part.allowance.left.order, rate_of(share)
+    shape = FeatureShape.of(rows, budget_part, counting=plan.counting, spreading=plan.spreading, entropy=entropy)
     moved = shape.centred(rows)
-    price = purse.equal(plan.steps) * (order or 1)
+    price = budget_part.equal(plan.steps) * (order or 1)
     mechanism = calibrated(moved, labels, slope, rate, price=price, order=order)
     unit = SLOPE * ONE * shape.count * float(rate)
 
     def noisy(weights: Weights) -> Weights:
-        found = measure(at(mechanism, on_grid(weights)), counted(moved), purse.allowance, entropy)
+        found = measure(at(mechanism, on_grid(weights)), counted(moved), budget_part.allowance, entropy)
         return found.astype(np.float64) / unit
 
     return shape.original(walked(noisy, (rows.width, labels), plan, plan.stable(slope, shape), tick))
@@ -170,7 +169,7 @@ def rate_of(share: float) -> Fraction:
 
 
 def calibrated(
-    rows: Rows, labels: int, slope: Slope, rate: Fraction, *, price: Fraction, order: Fraction | None
+    rows: SealedRows, labels: int, slope: Slope, rate: Fraction, *, price: Fraction, order: Fraction | None
 ) -> BatchGradient:
     """The least noise with which a gradient of a batch costs no more than a divergence of the ledger's order."""
     if order is None:

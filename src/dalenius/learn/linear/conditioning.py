@@ -14,10 +14,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.learn.exact_sums import product
-from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Rows, within_norm
+from dalenius.learn.rows import ONE, PIECE, Entries, Integers, SealedRows, product, within_norm
+from dalenius.mechanisms.budget_parts import BudgetPart, deviation
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.purse import Purse, deviation
 from dalenius.privacy.exact import Exact
 from dalenius.randomness.entropy import Entropy
 
@@ -31,7 +30,7 @@ LEAST = 0.01
 
 
 @dataclass(frozen=True)
-class Shape:
+class FeatureShape:
     """About the features, the last of which is constant: their number of rows, means and variances, and how uncertain
     these are."""
 
@@ -41,13 +40,15 @@ class Shape:
     uncertain: float
 
     @classmethod
-    def of(cls, rows: Rows, purse: Purse, *, counting: Fraction, spreading: Fraction, entropy: Entropy) -> Shape:
-        """Measured, for these shares of what the purse holds."""
-        parts = [purse.equal(1, share=share) for share in (counting, spreading)]
-        count = counted(rows, purse, parts[0], entropy)
+    def of(
+        cls, rows: SealedRows, budget_part: BudgetPart, *, counting: Fraction, spreading: Fraction, entropy: Entropy
+    ) -> FeatureShape:
+        """Measured, for these shares of what the budget part holds."""
+        parts = [budget_part.equal(1, share=share) for share in (counting, spreading)]
+        count = counted(rows, budget_part, parts[0], entropy)
         exact = moments(rows)
-        noise = purse.noise(parts[1], exact.sensitivity)
-        sums = measure(noise, exact, purse.allowance, entropy).astype(np.float64) / (ONE * count)
+        noise = budget_part.noise(parts[1], exact.sensitivity)
+        sums = measure(noise, exact, budget_part.allowance, entropy).astype(np.float64) / (ONE * count)
         uncertain = deviation(noise) / (ONE * count)
         found = np.append(np.clip(sums[: rows.width - 1], -1, 1), 0.0)
         means = np.where(np.abs(found) > 2 * uncertain, found, 0.0)  # what noise may have made does not move rows
@@ -67,7 +68,7 @@ class Shape:
         """The squared norm of a typical row, centred and scaled, without the constant feature."""
         return max(float((self.scales**2 * np.maximum(self.variances, 0))[:-1].sum()), 1 / 256)
 
-    def centred(self, rows: Rows, *, longest: float = TYPICAL) -> Rows:
+    def centred(self, rows: SealedRows, *, longest: float = TYPICAL) -> SealedRows:
         """The rows with features less their means, scaled, none longer, squared, than so many typical rows.
 
         Guarantee: means, scales and length are public by now. Every row is moved, each feature scaled and cut to the
@@ -78,7 +79,7 @@ class Shape:
         squared = min(ceil(longest * self.typical * ONE**2), rows.norm_squared)
         moved = once(lambda entries: _moved(entries, middle, scales, squared))
         sealed = rows.entries.map(moved, sensitivity=rows.entries.sensitivity)
-        return Rows(sealed, rows.width, squared + int(scales[-1]) ** 2, rows.most)
+        return SealedRows(sealed, rows.width, squared + int(scales[-1]) ** 2, rows.most)
 
     def original(self, weights: Floats) -> Floats:
         """Weights for features as they are, from weights for features that are centred and scaled."""
@@ -107,14 +108,14 @@ def once(function: Callable[[Entries], Kept]) -> Callable[[Entries], Kept]:
     return known
 
 
-def counted(rows: Rows, purse: Purse, part: Fraction, entropy: Entropy) -> float:
+def counted(rows: SealedRows, budget_part: BudgetPart, part: Fraction, entropy: Entropy) -> float:
     """How many rows there are, about, and at least 1."""
     exact = rows.count()
-    (noisy,) = measure(purse.noise(part, exact.sensitivity), exact, purse.allowance, entropy)
+    (noisy,) = measure(budget_part.noise(part, exact.sensitivity), exact, budget_part.allowance, entropy)
     return max(1.0, float(noisy))
 
 
-def moments(rows: Rows) -> Exact[Integers]:
+def moments(rows: SealedRows) -> Exact[Integers]:
     """The sealed sums of features, then of their squares, in steps of the grid.
 
     A feature of x steps adds x and the whole part of x^2 / ONE, which is no larger in size because no feature is above

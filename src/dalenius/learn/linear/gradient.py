@@ -15,12 +15,12 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.learn.linear.bends import Bend
-from dalenius.learn.linear.conditioning import Shape, once
-from dalenius.learn.rows import ONE, Entries, Integers, Rows
-from dalenius.learn.slopes import HEAVIEST, SLOPE, WEIGHT, Slope, on_grid
+from dalenius.learn.linear.conditioning import FeatureShape, once
+from dalenius.learn.linear.losses_piecewise import Bend
+from dalenius.learn.losses_tabulated import HEAVIEST, SLOPE, WEIGHT, Slope, on_grid
+from dalenius.learn.rows import ONE, Entries, Integers, SealedRows
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.purse import Purse
 from dalenius.privacy.exact import Exact
 from dalenius.randomness.entropy import Entropy
 
@@ -39,7 +39,7 @@ class Descent:
     counting: Fraction = Fraction(1, 100)
     spreading: Fraction = Fraction(1, 50)
 
-    def stable(self, slope: Slope, shape: Shape) -> float:
+    def stable(self, slope: Slope, shape: FeatureShape) -> float:
         """The length of a step, shortened where it might overshoot: that is so beyond 2 (1 + momentum) over the largest
         second derivative of the mean loss, which is at most the sum of those along the features."""
         constant = float(shape.scales[-1]) ** 2
@@ -48,28 +48,28 @@ class Descent:
 
 
 def descended(
-    rows: Rows,
+    rows: SealedRows,
     labels: int,
     slope: Slope,
     plan: Descent,
-    purse: Purse,
+    budget_part: BudgetPart,
     entropy: Entropy,
     tick: Callable[[float], object] | None = None,
 ) -> Weights:
     """Weights of a score for the label 1 against all others, or for each of the labels 0, 1, ... if there are more, at
-    the expense of the whole purse.
+    the expense of the whole budget part.
 
     Guarantee: a row adds to a gradient, for each label, its features times a slope of at most `steepest`: an l2 norm of
-    at most steepest sqrt(labels) times the rows' norm. Every step costs the same part of the purse. Features are
+    at most steepest sqrt(labels) times the rows' norm. Every step costs the same share of the budget part. Features are
     centred and scaled by what was released about them before.
     """
-    shape = Shape.of(rows, purse, counting=plan.counting, spreading=plan.spreading, entropy=entropy)
+    shape = FeatureShape.of(rows, budget_part, counting=plan.counting, spreading=plan.spreading, entropy=entropy)
     pulls = Pulls.of(shape.centred(rows), labels, slope)
-    noise = purse.noise(purse.equal(plan.steps), pulls.at(np.zeros((rows.width, labels))).sensitivity)
+    noise = budget_part.noise(budget_part.equal(plan.steps), pulls.at(np.zeros((rows.width, labels))).sensitivity)
     unit = SLOPE * ONE * shape.count
 
     def noisy(weights: Weights) -> Weights:
-        return measure(noise, pulls.at(weights), purse.allowance, entropy).astype(np.float64) / unit
+        return measure(noise, pulls.at(weights), budget_part.allowance, entropy).astype(np.float64) / unit
 
     return shape.original(walked(noisy, (rows.width, labels), plan, plan.stable(slope, shape), tick))
 
@@ -94,7 +94,7 @@ def walked(
 
 
 @dataclass(frozen=True)
-class Facts:
+class LabelledRows:
     """Rows as floats that hold whole numbers of steps, and the sign of each label for each row: made once for a fit,
     and never outside an `Exact`."""
 
@@ -103,7 +103,7 @@ class Facts:
     counts: Integers
 
     @classmethod
-    def of(cls, entries: Entries, labels: int) -> Facts:
+    def of(cls, entries: Entries, labels: int) -> LabelledRows:
         places = np.arange(1, 2) if labels == 1 else np.arange(labels)
         signs = np.where(entries.target[:, None] == places, 1, -1)
         return cls(entries.features.astype(np.float64), signs, entries.counts)
@@ -113,13 +113,13 @@ class Facts:
 class Pulls:
     """Gradients of the summed loss of sealed rows, wherever they are asked for."""
 
-    facts: Exact[Facts]
-    rows: Rows
+    facts: Exact[LabelledRows]
+    rows: SealedRows
     slope: Slope
 
     @classmethod
-    def of(cls, rows: Rows, labels: int, slope: Slope) -> Pulls:
-        known = once(lambda entries: Facts.of(entries, labels))
+    def of(cls, rows: SealedRows, labels: int, slope: Slope) -> Pulls:
+        known = once(lambda entries: LabelledRows.of(entries, labels))
         return cls(rows.entries.map(known, sensitivity=rows.entries.sensitivity), rows, slope)
 
     def at(self, weights: Weights) -> Exact[Integers]:
@@ -135,7 +135,7 @@ class Pulls:
         return self.facts.map(lambda facts: pull(facts, placed, self.slope), sensitivity=change)
 
 
-def pull(facts: Facts, weights: Integers, slope: Slope) -> Integers:
+def pull(facts: LabelledRows, weights: Integers, slope: Slope) -> Integers:
     """The gradient: the sum over rows, for each label, of -(1 or -1) slope(margin) features.
 
     Proof that it is exact: features are at most ONE and weights at most HEAVIEST WEIGHT steps in size, slopes at most

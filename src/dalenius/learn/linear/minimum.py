@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.learn.linear.bends import MARGIN_BITS, REACH, SLOPE_BITS, Curve
+from dalenius.learn.linear.losses_piecewise import MARGIN_BITS, REACH, SLOPE_BITS, Curve
 from dalenius.learn.rows import ONE, Entries, Integers
 
 FINE_BITS = 48
@@ -86,14 +86,14 @@ class Tilted:
 
     def minimum(self, entries: Entries, *, norm_squared: int) -> Integers:
         """A point within 2^-22 of the minimum, in steps of 2^-48, where no row may be longer than the norm."""
-        facts = Facts.of(entries, self.label)
+        facts = SignedRows.of(entries, self.label)
         if facts.longest_squared > norm_squared:
             raise ValueError("a row is longer than declared")
         return Search(self, facts).found()
 
 
 @dataclass(frozen=True)
-class Facts:
+class SignedRows:
     """Rows with the sign of their label in their features, as floats that hold whole numbers of steps; and what is
     taken from a score to get the margin: the target where there is no label, or else 0."""
 
@@ -102,16 +102,16 @@ class Facts:
     targets: Integers
 
     @classmethod
-    def of(cls, entries: Entries, label: int | None) -> Facts:
+    def of(cls, entries: Entries, label: int | None) -> SignedRows:
         if label is None:
             return cls(entries.features.astype(np.float64), entries.counts, np.clip(entries.target, -ONE, ONE))
         signs = np.where(entries.target == label, 1.0, -1.0)
         features = np.asarray(entries.features * signs[:, None], dtype=np.float64)
         return cls(features, entries.counts, np.zeros_like(entries.counts))
 
-    def some(self, one_in: int) -> Facts:
+    def some(self, one_in: int) -> SignedRows:
         """One in so many of the rows, each counted as often."""
-        return Facts(self.features[::one_in], one_in * self.counts[::one_in], self.targets[::one_in])
+        return SignedRows(self.features[::one_in], one_in * self.counts[::one_in], self.targets[::one_in])
 
     @cached_property
     def short(self) -> NDArray[np.float32]:
@@ -137,7 +137,7 @@ class Search:
     """Newton's method, kept from overshooting, with exact gradients where it counts."""
 
     objective: Tilted
-    facts: Facts
+    facts: SignedRows
     _least: float = inf
 
     def found(self) -> Integers:

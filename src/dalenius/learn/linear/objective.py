@@ -33,37 +33,107 @@ what comes out on neighbours differs by no more than that noise hides. So solver
 Reference: Chaudhuri, Monteleoni & Sarwate 2011 (arXiv:0912.0071), Theorem 9, for the pure form; Kifer, Smith &
 Thakurta 2012 for normal tilts; Redberg, Koskela & Wang 2023 (arXiv:2401.00583) for their Rényi curve.
 Textbook: S14.7.
+
+Random vectors with a density, rounded down to whole numbers: drawn exactly.
+
+Uniform real numbers are known by their leading bits. What is made of them is enclosed, and more bits are drawn until
+all enclosures agree on the whole part, so each vector of whole numbers comes with exactly the probability that the
+density gives to its cell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from math import ceil, comb, isqrt
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidParameter
-from dalenius.learn.linear.bends import Curve
+from dalenius.learn.linear.losses_piecewise import Curve
 from dalenius.learn.linear.minimum import FINE_BITS, NEAR_BITS, RIDGE_BITS, TILT_BITS, RowCounts, Tilted
-from dalenius.learn.linear.vectors import normal_vector, spherical_vector
-from dalenius.learn.rows import ONE, Integers, Rows
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.purse import Noise
-from dalenius.privacy.decisions import least_multiple
+from dalenius.learn.rows import ONE, Integers, SealedRows
+from dalenius.mechanisms.budget_parts import Noise
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import Loss, PureDP, valid_order
 from dalenius.privacy.neighbours import Neighbours, stated
 from dalenius.privacy.numbers import Number, positive, whole
-from dalenius.privacy.reals import ball, precise, upper
+from dalenius.privacy.reals import ball, least_multiple, precise, upper
 from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
 from dalenius.randomness.entropy import Entropy
+from dalenius.randomness.exact import whole_point
+
+Wide: TypeAlias = NDArray[Any]
+"""An array of Python's whole numbers: no number is too large for it, so no draw is ever left out."""
+
+_FIRST_BITS, _MORE_BITS = 128, 64
+
+
+def normal_vector(variance: Fraction, size: int, entropy: Entropy) -> Wide:
+    """The whole parts of `size` independent normal numbers with this variance.
+
+    Reference: Box & Muller 1958.
+    """
+    count = whole(1, size=size)
+    spread = positive(variance=variance)
+    pairs = (count + 1) // 2
+    return _whole_parts(
+        2 * pairs, lambda uniform: [ball(spread).sqrt() * each for each in _normal(uniform)][:count], entropy
+    )
+
+
+def spherical_vector(scale: Fraction, size: int, entropy: Entropy) -> Wide:
+    """The whole parts of a vector z of `size` numbers with a density proportional to exp(-|z| / scale), where |z| is
+    the Euclidean norm.
+
+    In polar coordinates the norm has a density proportional to r^(size - 1) exp(-r / scale), a sum of exponential
+    numbers, and is independent of the direction, that of a normal vector.
+    Reference: Chaudhuri, Monteleoni & Sarwate 2011 (arXiv:0912.0071), section 3.
+    """
+    count = whole(1, size=size)
+    wide = positive(scale=scale)
+    pairs = (count + 1) // 2
+
+    def point(uniform: list[arb]) -> list[arb]:
+        direction = _normal(uniform[: 2 * pairs])[:count]
+        length = -sum((each.log() for each in uniform[2 * pairs :]), arb(0)) * ball(wide)
+        stretch = length / sum((each * each for each in direction), arb(0)).sqrt()
+        return [each * stretch for each in direction]
+
+    return _whole_parts(2 * pairs + count, point, entropy)
+
+
+def _normal(uniform: list[arb]) -> list[arb]:
+    """As many independent standard normal numbers as there are uniform ones, an even number."""
+    numbers: list[arb] = []
+    for first, second in zip(uniform[::2], uniform[1::2], strict=True):
+        length = (-2 * first.log()).sqrt()
+        numbers += [length * (2 * second).cos_pi(), length * (2 * second).sin_pi()]
+    return numbers
+
+
+def _whole_parts(count: int, formula: Callable[[list[arb]], list[arb]], entropy: Entropy) -> Wide:
+    """The whole parts of what a formula makes of uniform numbers, which are revealed until all are certain."""
+    bits = _FIRST_BITS
+    prefixes = [entropy.bits(bits) for _ in range(count)]
+    while True:
+        with precise(bits + _MORE_BITS):
+            half = arb(0, 1) * ball(Fraction(1, 2 << bits))
+            known = formula([ball(Fraction(2 * prefix + 1, 2 << bits)) + half for prefix in prefixes])
+            if all(each.is_finite() for each in known):
+                ends = [(whole_point(each.lower().floor()), whole_point(each.upper().floor())) for each in known]
+                if all(low == high for low, high in ends):
+                    return np.array([low for low, _ in ends], dtype=object)
+        prefixes = [prefix << _MORE_BITS | entropy.bits(_MORE_BITS) for prefix in prefixes]
+        bits += _MORE_BITS
+
 
 GRID_BITS = 30
 """Released weights are whole numbers of 2^-30."""
@@ -191,13 +261,13 @@ class TiltedMinimum:
         return self.noise.release(on_grid(point), entropy)
 
 
-def counted(rows: Rows) -> Exact[RowCounts]:
+def counted(rows: SealedRows) -> Exact[RowCounts]:
     """Sealed rows, with the number of them that a unit changes."""
     return rows.entries.map(RowCounts, sensitivity=rows.change(l2_squared=1, l1=1))
 
 
 def calibrated(
-    rows: Rows,
+    rows: SealedRows,
     bend: Curve,
     label: int | None,
     *,
@@ -239,7 +309,7 @@ def calibrated(
     return found if firm <= ridge else least(firm)  # a firmer ridge is cheaper: no wider tilt
 
 
-def _hiding(rows: Rows, price: Fraction, order: Fraction | None) -> Noise:
+def _hiding(rows: SealedRows, price: Fraction, order: Fraction | None) -> Noise:
     if order is None:
         return DiscreteLaplace.calibrated(sensitivity=apart(rows.width), epsilon=price, neighbours=rows.neighbours)
     return DiscreteGaussian.calibrated(sensitivity=apart(rows.width), rho=price / order, neighbours=rows.neighbours)
@@ -257,7 +327,7 @@ def least_ridge(bend: Curve, norm_squared: int, *, price: Fraction) -> Fraction:
     return ridge_on_grid(needed)
 
 
-def certifiable(rows: Rows, bend: Curve, count: float) -> Fraction:
+def certifiable(rows: SealedRows, bend: Curve, count: float) -> Fraction:
     """The least ridge for which a minimum over about so many rows can be certified; far too little to be felt.
 
     Proof: rounding of margins and slopes takes n C 2^-47 from a gradient. On the grid of weights some point lies within

@@ -17,12 +17,11 @@ from math import ceil
 
 import numpy as np
 
-from dalenius.learn.linear.bends import Bend
+from dalenius.learn.linear.losses_piecewise import Bend
 from dalenius.learn.linear.minimum import Tilted
-from dalenius.learn.linear.objective import apart, certifiable, on_grid, turned
-from dalenius.learn.linear.vectors import spherical_vector
-from dalenius.learn.rows import ONE, Entries, Integers, Rows
-from dalenius.mechanisms.gaussian import DiscreteGaussian
+from dalenius.learn.linear.objective import apart, certifiable, on_grid, spherical_vector, turned
+from dalenius.learn.rows import ONE, Entries, Integers, SealedRows
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import Neighbours, stated
@@ -71,7 +70,7 @@ def _l2(sensitivity: Sensitivity) -> Fraction:
         return upper(ball(sensitivity.need("l2_squared", mechanism="spherical noise")).sqrt())
 
 
-def minimum(rows: Rows, bend: Bend, label: int, ridge: Fraction) -> Exact[Integers]:
+def minimum(rows: SealedRows, bend: Bend, label: int, ridge: Fraction) -> Exact[Integers]:
     """The sealed minimum for one label against all others, in steps of 2^-30, and how far a unit moves it."""
     squared = bend.steepest**2 * Fraction(rows.norm_squared, ONE**2)
     with precise():
@@ -95,7 +94,7 @@ def noise(
     return DiscreteGaussian.calibrated(sensitivity=change, rho=price, neighbours=neighbours)
 
 
-def fitting_ridge(rows: Rows, bend: Bend, count: int, *, price: Fraction, pure: bool) -> Fraction:
+def fitting_ridge(rows: SealedRows, bend: Bend, count: int, *, price: Fraction, pure: bool) -> Fraction:
     """The ridge at which the excess that noise causes, at most n c C^2 / 2 times its variance, and the excess that the
     ridge causes for weights of a typical norm B, ridge B^2 / 2, are least together: ridge^3 = 2 n c C^2 v / B^2, where
     v / ridge^2 is the variance of the noise. `count` is public: a noisy count of the rows."""

@@ -1,4 +1,7 @@
-"""Means with error bars, and the scaler that means and deviations make."""
+"""Means with error bars, and the scaler that means and deviations make.
+
+The units in which a released sum of features is told: those of the columns, where these are numbers.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,32 @@ from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.models import Learnt, PrivateModel, PrivateTransformer, Tick
 from dalenius.learn.moments.found_bounds import PAID, Unbounded, found_bounds
 from dalenius.learn.moments.sums import Squares, Sums, parts, released, squares, sums
-from dalenius.learn.moments.units import units
 from dalenius.learn.rows import ONE, Integers, Summable
-from dalenius.mechanisms.purse import Purse
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.query.frames.frames import Frame
+from dalenius.query.types import Number
 from dalenius.randomness.entropy import Entropy
+from dalenius.tabular.columns import BinnedColumn
+
+Floats = NDArray[np.float64]
+
+
+def units(model: PrivateModel) -> tuple[Floats, Floats]:
+    """For each feature, what 0 and what 1 (counted from there) stand for."""
+    encoder = getattr(model, "encoder_", None)
+    if encoder is None:
+        return model._scale.centre, model._scale.size
+    pairs = [pair for axis in encoder.axes for pair in _of_column(axis)]
+    return np.array([centre for centre, _ in pairs]), np.array([size for _, size in pairs])
+
+
+def _of_column(axis: BinnedColumn) -> list[tuple[float, float]]:
+    """A number from the middle of its range; a date and an indicator as they are encoded."""
+    if not isinstance(axis.domain, Number):
+        return [(0.0, 1.0)] * (1 if hasattr(axis.domain, "lower") else axis.size)
+    lower, upper, step = axis.domain.lower, axis.domain.upper, axis.domain.step
+    return [(float((lower + upper) * step / 2), float(max(1, upper - lower) * step / 2))]
+
 
 BAR = 2.2
 """How many standard deviations of its noise a released sum is off at most, 19 times out of 20: 2.12 where the noise is
@@ -51,11 +75,11 @@ class MeanEstimator(PrivateModel):
     def _sums(self, columns: Columns) -> Sequence[Sum]:
         return [Sums()]
 
-    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _learn(self, rows: Summable, budget_part: BudgetPart, entropy: Entropy, tick: Tick | None) -> Learnt:
         rows.ready(Sums())
-        paid = parts(purse, {"count": Fraction(1, 5), "sums": Fraction(4, 5)})
-        count = released(rows.count(), 1, purse, paid["count"], entropy)
-        total = released(sums(rows), ONE, purse, paid["sums"], entropy)
+        paid = parts(budget_part, {"count": Fraction(1, 5), "sums": Fraction(4, 5)})
+        count = released(rows.count(), 1, budget_part, paid["count"], entropy)
+        total = released(sums(rows), ONE, budget_part, paid["sums"], entropy)
         return {
             "count": count.value,
             "sums": total.value,
@@ -121,20 +145,22 @@ class StandardScaler(OneToOneFeatureMixin, PrivateTransformer, PrivateModel):
             Unbounded.of(features, relation(self.neighbours)) if self._finds_bounds else super()._rows(features, target)
         )
 
-    def _learn(self, rows: Summable | Unbounded, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _learn(
+        self, rows: Summable | Unbounded, budget_part: BudgetPart, entropy: Entropy, tick: Tick | None
+    ) -> Learnt:
         if isinstance(rows, Summable):
-            return self._moments(rows, purse, entropy)
-        self._scale = found_bounds(rows, purse, entropy)
-        moments = self._moments(rows.within(self._scale, self._norm_squared()), purse, entropy)
+            return self._moments(rows, budget_part, entropy)
+        self._scale = found_bounds(rows, budget_part, entropy)
+        moments = self._moments(rows.within(self._scale, self._norm_squared()), budget_part, entropy)
         return {**moments, "lower": self._scale.lower, "upper": self._scale.upper}
 
-    def _moments(self, rows: Summable, purse: Purse, entropy: Entropy) -> dict[str, NDArray[np.float64]]:
+    def _moments(self, rows: Summable, budget_part: BudgetPart, entropy: Entropy) -> dict[str, NDArray[np.float64]]:
         """The mean and the standard deviation of every column."""
         rows.ready(Sums(), Squares())
-        paid = parts(purse, {"count": Fraction(1, 10), "sums": Fraction(9, 20), "squares": Fraction(9, 20)})
-        count = max(1.0, released(rows.count(), 1, purse, paid["count"], entropy).number)
-        total = released(sums(rows), ONE, purse, paid["sums"], entropy)
-        spread = released(squares(rows), ONE**2, purse, paid["squares"], entropy)
+        paid = parts(budget_part, {"count": Fraction(1, 10), "sums": Fraction(9, 20), "squares": Fraction(9, 20)})
+        count = max(1.0, released(rows.count(), 1, budget_part, paid["count"], entropy).number)
+        total = released(sums(rows), ONE, budget_part, paid["sums"], entropy)
+        spread = released(squares(rows), ONE**2, budget_part, paid["squares"], entropy)
         mean = np.clip(total.value / count, -1.0, 1.0)
         variance = np.clip(spread.value / count - mean**2, max(spread.deviation / count, 1 / ONE**2), 1.0)
         return {"mean": self._scale.restored(mean), "scale": np.sqrt(variance) * self._scale.size}

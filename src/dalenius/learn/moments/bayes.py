@@ -11,21 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InvalidParameter
+from dalenius.learn.budgets import number
 from dalenius.learn.encoding import Scale
 from dalenius.learn.engine_rows import TARGET, Columns, Grouped, PerFeature, Sum
-from dalenius.learn.exact_sums import product
-from dalenius.learn.labels import PrivateClassifier
+from dalenius.learn.losses_tabulated import HEAVIEST, WEIGHT, on_grid
 from dalenius.learn.models import Learnt, Tick
 from dalenius.learn.moments.sums import largest_l1, parts, released
-from dalenius.learn.rows import ONE, Entries, Integers, Summable, entries_of
-from dalenius.learn.settings import number
-from dalenius.learn.slopes import HEAVIEST, WEIGHT, on_grid
+from dalenius.learn.rows import ONE, Entries, Integers, Summable, entries_of, product
 from dalenius.learn.tables import Training
-from dalenius.mechanisms.purse import Purse
+from dalenius.learn.targets import PrivateClassifier
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.query.types import Ranged
 from dalenius.randomness.entropy import Entropy
-from dalenius.release.carrier import Carrier
+from dalenius.tabular.binned_rows import BinnedRows
 
 Floats = NDArray[np.float64]
 _LEAST = 1.0  # no class or value is held to be rarer than one row
@@ -94,17 +93,17 @@ class GaussianNB(NaiveBayes):
     def _sums(self, columns: Columns) -> Sequence[Sum]:
         return [ClassSums(len(self.classes_)), ClassSums(len(self.classes_), 2)]
 
-    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _learn(self, rows: Summable, budget_part: BudgetPart, entropy: Entropy, tick: Tick | None) -> Learnt:
         classes, squared = len(self.classes_), rows.norm_squared
-        paid = parts(purse, {"count": Fraction(1, 10), "sums": Fraction(9, 20), "squares": Fraction(9, 20)})
+        paid = parts(budget_part, {"count": Fraction(1, 10), "sums": Fraction(9, 20), "squares": Fraction(9, 20)})
         rows.ready(ClassSums(classes), ClassSums(classes, 2))
         counts = rows.summed(ClassCounts(classes), l2_squared=1, l1=1)
         totals = rows.summed(ClassSums(classes), l2_squared=squared, l1=largest_l1(rows))
         spreads = rows.summed(ClassSums(classes, 2), l2_squared=ONE**2 * squared, l1=squared)
-        spread = released(spreads, ONE**2, purse, paid["squares"], entropy)
+        spread = released(spreads, ONE**2, budget_part, paid["squares"], entropy)
         return {
-            "counts": released(counts, 1, purse, paid["count"], entropy).value[:, 0],
-            "sums": released(totals, ONE, purse, paid["sums"], entropy).value,
+            "counts": released(counts, 1, budget_part, paid["count"], entropy).value[:, 0],
+            "sums": released(totals, ONE, budget_part, paid["sums"], entropy).value,
             "squares": spread.value,
             "deviation": np.array([spread.deviation]),
         }
@@ -145,16 +144,16 @@ class _Indicators(NaiveBayes):
     def _sums(self, columns: Columns) -> Sequence[Sum]:
         return [ClassSums(len(self.classes_), 0)]
 
-    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _learn(self, rows: Summable, budget_part: BudgetPart, entropy: Entropy, tick: Tick | None) -> Learnt:
         """A row adds 1 for its class, and 1 for each of its features that is ONE: at most norm / ONE^2 of them."""
         classes, most = len(self.classes_), rows.norm_squared // ONE**2
         rows.ready(ClassSums(classes, 0))
         counts = rows.summed(ClassCounts(classes), l2_squared=1, l1=1)
-        paid = parts(purse, {"count": Fraction(1, 5), "on": Fraction(4, 5)})
+        paid = parts(budget_part, {"count": Fraction(1, 5), "on": Fraction(4, 5)})
         on = rows.summed(ClassSums(classes, 0), l2_squared=most, l1=most)
         return {
-            "counts": released(counts, 1, purse, paid["count"], entropy).value[:, 0],
-            "on": released(on, 1, purse, paid["on"], entropy).value,
+            "counts": released(counts, 1, budget_part, paid["count"], entropy).value[:, 0],
+            "on": released(on, 1, budget_part, paid["on"], entropy).value,
         }
 
     def _logarithms(self) -> tuple[Floats, Floats]:
@@ -167,12 +166,12 @@ class _Indicators(NaiveBayes):
         said = product(entries.features == ONE, (on - off).T, largest=2 * HEAVIEST * WEIGHT)
         return np.asarray(said + on_grid(self.class_log_prior_) + off.sum(axis=1))
 
-    def _planned(self, *rows: Any, **how: Any) -> tuple[Carrier, Training]:
-        carrier, training = super()._planned(*rows, **how)
+    def _planned(self, *rows: Any, **how: Any) -> tuple[BinnedRows, Training]:
+        binned, training = super()._planned(*rows, **how)
         numbers = [axis.name for axis in training.encoder.axes if isinstance(axis.domain, Ranged)]
         if numbers:
             raise InvalidParameter("columns", numbers[0], allowed="columns of listed texts or truth values")
-        return carrier, training
+        return binned, training
 
     def _require(self, *, pure: bool, most: int, neighbours: Neighbours) -> None:
         _ = self._smoothing

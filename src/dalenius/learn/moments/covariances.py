@@ -14,12 +14,11 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from dalenius.errors import InvalidParameter
 from dalenius.learn.engine_rows import Columns, Sum
 from dalenius.learn.models import Learnt, PrivateModel, PrivateTransformer, Tick
-from dalenius.learn.moments.averages import BAR
+from dalenius.learn.moments.averages import BAR, units
 from dalenius.learn.moments.sums import Products, Sums, parts, products, released, square, sums
-from dalenius.learn.moments.units import units
 from dalenius.learn.rows import ONE, Summable
 from dalenius.learn.tables import require_own
-from dalenius.mechanisms.purse import Purse
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.randomness.entropy import Entropy
 
@@ -33,12 +32,12 @@ class _Spread(PrivateModel):
     def _sums(self, columns: Columns) -> Sequence[Sum]:
         return [Sums(), Products()]
 
-    def _learn(self, rows: Summable, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _learn(self, rows: Summable, budget_part: BudgetPart, entropy: Entropy, tick: Tick | None) -> Learnt:
         rows.ready(Sums(), Products())
-        paid = parts(purse, _SHARES)
-        count = released(rows.count(), 1, purse, paid["count"], entropy)
-        total = released(sums(rows), ONE, purse, paid["sums"], entropy)
-        pairs = released(products(rows), ONE**2, purse, paid["products"], entropy)
+        paid = parts(budget_part, _SHARES)
+        count = released(rows.count(), 1, budget_part, paid["count"], entropy)
+        total = released(sums(rows), ONE, budget_part, paid["sums"], entropy)
+        pairs = released(products(rows), ONE**2, budget_part, paid["products"], entropy)
         deviations = np.array([count.deviation, total.deviation, pairs.deviation])
         return {"count": count.value, "sums": total.value, "products": pairs.value, "deviations": deviations}
 

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.learn.encoding import Scale
-from dalenius.learn.rows import Entries, Integers, Rows, entries_of
+from dalenius.learn.rows import Entries, Integers, SealedRows, entries_of
+from dalenius.measuring.released import around, edges
+from dalenius.mechanisms.budget_parts import BudgetPart, Noise, deviation
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.purse import Noise, Purse, deviation
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.query.estimates.ranges import around, edges
 from dalenius.randomness.entropy import Entropy
 
 PAID = "paid"
@@ -60,33 +60,33 @@ class Unbounded:
         change = (Sensitivity(l1=self.width, l2_squared=self.width) * steps).under(self.neighbours)
         return self.features.map(lambda features: _counted(features, places), sensitivity=change)
 
-    def within(self, scale: Scale, norm_squared: int) -> Rows:
+    def within(self, scale: Scale, norm_squared: int) -> SealedRows:
         """The rows, moved into bounds that are public now and scaled to them."""
         reading = _Scaling(scale, norm_squared)
         entries = self.features.map(reading.entries, sensitivity=Sensitivity(neighbours=self.neighbours))
-        return Rows(entries, self.width, norm_squared)
+        return SealedRows(entries, self.width, norm_squared)
 
 
-def found_bounds(rows: Unbounded, purse: Purse, entropy: Entropy) -> Scale:
-    """Bounds around the values that many rows have, for a share of the purse.
+def found_bounds(rows: Unbounded, budget_part: BudgetPart, entropy: Entropy) -> Scale:
+    """Bounds around the values that many rows have, for a share of the budget part.
 
     Guarantee: two looks at counts, each paid for by an equal part of the share. The edges of the first are the same
     for all data, and those of the second are made of what the first released.
     """
-    part = purse.equal(2, share=SHARE)
-    coarse = _ranges(rows, [edges("Real")] * rows.width, _standing_out, part, purse, entropy)
-    fine = _ranges(rows, [_evenly(*each) for each in coarse], _trimmed, part, purse, entropy)
+    part = budget_part.equal(2, share=SHARE)
+    coarse = _ranges(rows, [edges("Real")] * rows.width, _standing_out, part, budget_part, entropy)
+    fine = _ranges(rows, [_evenly(*each) for each in coarse], _trimmed, part, budget_part, entropy)
     lower, upper = (np.array(side, dtype=np.float64) for side in zip(*fine, strict=True))
     return Scale.declared((lower, upper), rows.width)
 
 
 def _ranges(
-    rows: Unbounded, ends: Sequence[Edges], range_of: RangeOf, part: Fraction, purse: Purse, entropy: Entropy
+    rows: Unbounded, ends: Sequence[Edges], range_of: RangeOf, part: Fraction, budget_part: BudgetPart, entropy: Entropy
 ) -> list[tuple[Decimal, Decimal]]:
     """One look: the range of every column that noisy counts between edges show."""
     exact = rows.counts(ends)
-    noise = purse.noise(part, exact.sensitivity)
-    counts = measure(noise, exact, purse.allowance, entropy)
+    noise = budget_part.noise(part, exact.sensitivity)
+    counts = measure(noise, exact, budget_part.allowance, entropy)
     return [range_of(*each, noise) for each in zip(ends, counts, strict=True)]
 
 

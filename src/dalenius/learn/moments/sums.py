@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.learn.engine_rows import Columns, Grouped, PerFeature
-from dalenius.learn.exact_sums import product
-from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Summable
+from dalenius.learn.rows import ONE, PIECE, Entries, Integers, Summable, product
 from dalenius.learn.terms import column
+from dalenius.mechanisms.budget_parts import BudgetPart, deviation
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.purse import Purse, deviation
 from dalenius.privacy.exact import Exact
 from dalenius.query.functions.functions import call
 from dalenius.randomness.entropy import Entropy
@@ -39,16 +38,16 @@ class Noisy:
         return float(self.value[0])
 
 
-def released(exact: Exact[Integers], unit: int, purse: Purse, part: Fraction, entropy: Entropy) -> Noisy:
-    """A sealed sum in steps of 1 / unit, with the noise that a part of the purse buys."""
-    noise = purse.noise(part, exact.sensitivity)
-    value = measure(noise, exact, purse.allowance, entropy)
+def released(exact: Exact[Integers], unit: int, budget_part: BudgetPart, part: Fraction, entropy: Entropy) -> Noisy:
+    """A sealed sum in steps of 1 / unit, with the noise that a share of the budget part buys."""
+    noise = budget_part.noise(part, exact.sensitivity)
+    value = measure(noise, exact, budget_part.allowance, entropy)
     return Noisy(np.asarray(value, dtype=np.float64) / unit, deviation(noise) / unit)
 
 
-def parts(purse: Purse, shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """What each share of the purse can spend."""
-    return {name: purse.equal(1, share=share) for name, share in shares.items()}
+def parts(budget_part: BudgetPart, shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """What each share of the budget part can spend."""
+    return {name: budget_part.equal(1, share=share) for name, share in shares.items()}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ does not grow with the number of rows or cells in it. Noisy counts of cells, mea
 has, and so how far a sum of slopes should move its score.
 Reference: Nori, Caruana, Bu, Shen & Kulkarni 2021 (arXiv:2106.09680), who split at random and take one feature after
 the other.
+
+Splits of features into leaves: by a public sequence and by noisy counts, never by rows.
 """
 
 from __future__ import annotations
@@ -18,18 +20,72 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.learn.encoding import Floats
+from dalenius.learn.losses_tabulated import SLOPE, WEIGHT, Slope, on_grid
 from dalenius.learn.models import Tick
-from dalenius.learn.rows import ONE, Entries, Integers, Rows
-from dalenius.learn.slopes import SLOPE, WEIGHT, Slope, on_grid
+from dalenius.learn.rows import ONE, Entries, Integers, SealedRows
 from dalenius.learn.trees.cells import Layout
-from dalenius.learn.trees.splits import Splits
+from dalenius.mechanisms.budget_parts import BudgetPart, deviation
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.purse import Purse, deviation
 from dalenius.privacy.exact import Exact
 from dalenius.randomness.entropy import Entropy
 
+_TURN = (5**0.5 - 1) / 2  # the golden section: its multiples fill a circle evenly
+_SHIFT = 2**0.5 - 1
 
-class Loss(Protocol):
+
+@dataclass(frozen=True)
+class Splits:
+    """Where numbers may be cut, for each feature: at ends of cells, half of them at equal distances and half so that
+    about as many rows lie between them, as far as noisy counts tell. Choices have a leaf for each cell."""
+
+    layout: Layout
+    cuts: tuple[Integers, ...]
+
+    @classmethod
+    def of(cls, layout: Layout, counts: Floats, bins: int) -> Splits:
+        """Cuts into at most so many bins."""
+        return cls(
+            layout,
+            tuple(
+                _cuts(counts[part], bins) if feature.ordered else np.arange(1, feature.size)
+                for feature, part in zip(layout.features, layout.parts, strict=True)
+            ),
+        )
+
+    def trees(self, rounds: int, leaves: int) -> list[Integers]:
+        """For each round, the leaf of every cell: a tree for each feature, numbered one after the other.
+
+        Cuts move on from round to round, so that all of them have their turn; the same in all fits.
+        """
+        return [self._trees(done, leaves) for done in range(rounds)]
+
+    def _trees(self, done: int, leaves: int) -> Integers:
+        found, start = np.zeros(self.layout.cells, dtype=np.int64), 0
+        for place, (feature, part) in enumerate(zip(self.layout.features, self.layout.parts, strict=True)):
+            cuts = self.cuts[place]
+            if feature.ordered and len(cuts) >= leaves:
+                cuts = cuts[_chosen(len(cuts), leaves - 1, done, place)]
+            found[part] = start + np.searchsorted(cuts, np.arange(feature.size), side="right")
+            start += len(cuts) + 1
+        return found
+
+
+def _chosen(several: int, count: int, done: int, place: int) -> Integers:
+    """Some of several cuts: one of each of `count` runs of them, another one in each round and for each feature."""
+    runs = np.arange(count)
+    within = ((done * count + runs + 1) * _TURN + place * _SHIFT) % 1
+    return np.floor((runs + within) * several / count).astype(np.int64)
+
+
+def _cuts(counts: Floats, bins: int) -> Integers:
+    wide = np.linspace(0, len(counts), bins // 2 + 1)[1:-1]
+    growing = np.maximum.accumulate(np.cumsum(counts))
+    shares = growing / max(growing[-1], 1.0)
+    even = np.searchsorted(shares, np.arange(1, bins // 2 + 1) / (bins // 2 + 1)) + 1
+    return np.unique(np.clip(np.concatenate([np.rint(wide).astype(np.int64), even]), 1, len(counts) - 1))
+
+
+class BoostingLoss(Protocol):
     """What is to be made small: a slope for each row and score, in steps of 1 / SLOPE, from its target and its score
     alone."""
 
@@ -74,7 +130,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Squares:
+class SquaredLoss:
     """Half of the squared difference to a target in steps of 1 / ONE, no steeper than `steepest`.
 
     The slope bends by 1; twice as much is assumed, or features that move at once would overshoot and swing.
@@ -119,7 +175,7 @@ class Boosting:
 
 
 @dataclass(frozen=True)
-class Boosted:
+class BoostedScores:
     """The score of every cell, the score of all rows, and the noisy counts of cells."""
 
     scores: Floats
@@ -127,24 +183,30 @@ class Boosted:
     counts: Floats
 
 
-def boosted(
-    rows: Rows, layout: Layout, loss: Loss, plan: Boosting, purse: Purse, entropy: Entropy, tick: Tick | None = None
-) -> Boosted:
-    """Scores that are learnt at the expense of the whole purse."""
+def boost(
+    rows: SealedRows,
+    layout: Layout,
+    loss: BoostingLoss,
+    plan: Boosting,
+    budget_part: BudgetPart,
+    entropy: Entropy,
+    tick: Tick | None = None,
+) -> BoostedScores:
+    """Scores that are learnt at the expense of the whole budget part."""
     placed = layout.of_rows(rows)
     counted = counts(placed, layout)
-    noise = purse.noise(purse.equal(1, share=plan.counting), counted.sensitivity)
-    cells = measure(noise, counted, purse.allowance, entropy).astype(np.float64)
+    noise = budget_part.noise(budget_part.equal(1, share=plan.counting), counted.sensitivity)
+    cells = measure(noise, counted, budget_part.allowance, entropy).astype(np.float64)
     trees = Splits.of(layout, cells, plan.bins).trees(plan.rounds, plan.leaves)
     model = _Model.empty(layout, loss)
     change = slopes(placed, trees[0], model, loss).sensitivity
-    noise = purse.noise(purse.equal(plan.rounds), change)
+    noise = budget_part.noise(budget_part.equal(plan.rounds), change)
     caution = loss.caution * deviation(noise) / SLOPE / sqrt(plan.rounds)
     total = max(1.0, float(np.mean([cells[part].sum() for part in layout.parts])))
     kept, half = [], plan.rounds - max(1, plan.rounds // 2)
     moves = _Model.empty(layout, loss)
     for done, leaves in enumerate(trees):
-        found = measure(noise, slopes(placed, leaves, model, loss), purse.allowance, entropy)
+        found = measure(noise, slopes(placed, leaves, model, loss), budget_part.allowance, entropy)
         sums = found.astype(np.float64) / SLOPE
         sizes = np.maximum(np.bincount(leaves, cells, leaves.max() + 1), 0.0)
         wanted = (sums[1:] / (loss.bend * sizes + caution)[:, None])[leaves]
@@ -158,7 +220,7 @@ def boosted(
         if tick:
             tick(100 * (done + 1) / plan.rounds)
     scores = np.mean([each.scores for each in kept], axis=0)
-    return Boosted(scores, np.mean([each.intercept for each in kept], axis=0), cells)
+    return BoostedScores(scores, np.mean([each.intercept for each in kept], axis=0), cells)
 
 
 @dataclass(frozen=True)
@@ -169,7 +231,7 @@ class _Model:
     intercept: Floats
 
     @classmethod
-    def empty(cls, layout: Layout, loss: Loss) -> _Model:
+    def empty(cls, layout: Layout, loss: BoostingLoss) -> _Model:
         return cls(np.zeros((layout.cells, loss.scores)), np.zeros(loss.scores))
 
     def on_grid(self) -> tuple[Integers, Integers]:
@@ -177,7 +239,7 @@ class _Model:
         return on_grid(self.scores), on_grid(self.intercept)
 
 
-def counts(placed: Rows, layout: Layout) -> Exact[Integers]:
+def counts(placed: SealedRows, layout: Layout) -> Exact[Integers]:
     """How many rows are in each cell, sealed. A row is in one cell of each feature."""
 
     def counted(entries: Entries) -> Integers:
@@ -195,7 +257,7 @@ def added(scores: Integers, intercept: Integers, places: NDArray[Any]) -> Intege
     return reached
 
 
-def slopes(placed: Rows, leaves: Integers, model: _Model, loss: Loss) -> Exact[Integers]:
+def slopes(placed: SealedRows, leaves: Integers, model: _Model, loss: BoostingLoss) -> Exact[Integers]:
     """The sealed sum of slopes of all rows, and then of each leaf.
 
     Guarantee: a row adds its slope, at most `cap` for each score, to the sum of all and to one leaf of each feature.

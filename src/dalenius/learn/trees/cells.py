@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.encoding import Scale
-from dalenius.learn.rows import ONE, Entries, Integers, Rows
+from dalenius.learn.rows import ONE, Entries, Integers, SealedRows
 from dalenius.learn.tables import Encoder
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.types import Ranged
@@ -23,7 +23,7 @@ FINE = 2**8
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberCells:
     """One column, from its lower to its upper bound in steps of the grid: cells of equal width."""
 
     column: int
@@ -42,7 +42,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceCells:
     """Columns of which one is set, such as the indicators of a text: a cell for each, and one for rows without any.
 
     Where several are set the row is in the cell of the largest, and of the first of them if they are equal, so that a
@@ -66,7 +66,7 @@ class Choice:
 class Layout:
     """All features, one after the other, and their cells."""
 
-    features: tuple[Number | Choice, ...]
+    features: tuple[NumberCells | ChoiceCells, ...]
 
     @classmethod
     def of(cls, scale: Scale, groups: Any, encoder: Encoder | None = None) -> Layout:
@@ -74,11 +74,11 @@ class Layout:
         width = len(scale.lower)
         chosen = _declared(groups, width) if encoder is None else _listed(encoder)
         lower, upper = (np.rint(scale.scaled(end) * ONE).astype(int).tolist() for end in (scale.lower, scale.upper))
-        first = {group[0]: Choice(group) for group in chosen}
+        first = {group[0]: ChoiceCells(group) for group in chosen}
         taken = {column for group in chosen for column in group}
         return cls(
             tuple(
-                first.get(column) or Number(column, lower[column], upper[column])
+                first.get(column) or NumberCells(column, lower[column], upper[column])
                 for column in range(width)
                 if column in first or column not in taken
             )
@@ -98,18 +98,18 @@ class Layout:
         ends = np.cumsum([0, *(feature.size for feature in self.features)]).tolist()
         return tuple(slice(start, end) for start, end in pairwise(ends))
 
-    def places(self, features: NDArray[Any]) -> Integers:
+    def indices(self, features: NDArray[Any]) -> Integers:
         """The cell of each row in each feature, among all cells: by whole numbers, each row by itself."""
         steps = features.astype(np.int64)
         return np.stack(
             [feature.of(steps) + part.start for feature, part in zip(self.features, self.parts, strict=True)], axis=1
         )
 
-    def of_rows(self, rows: Rows) -> Rows:
+    def of_rows(self, rows: SealedRows) -> SealedRows:
         """The same rows, with the place of their cells instead of features; put together once."""
         unstated = Sensitivity(neighbours=rows.neighbours)
         entries = rows.entries.map(_Placing(self).entries, sensitivity=unstated)
-        return Rows(entries, len(self), len(self), rows.most)
+        return SealedRows(entries, len(self), len(self), rows.most)
 
 
 class _Placing:
@@ -121,7 +121,7 @@ class _Placing:
 
     def entries(self, entries: Entries) -> Entries:
         if self._made is None:
-            places: Any = np.asfortranarray(self._layout.places(entries.features), dtype=np.int32)
+            places: Any = np.asfortranarray(self._layout.indices(entries.features), dtype=np.int32)
             self._made = Entries(places, entries.target, entries.counts)
         return self._made
 

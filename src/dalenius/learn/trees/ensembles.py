@@ -10,18 +10,17 @@ from sklearn.utils.validation import validate_data
 
 from dalenius.errors import InvalidParameter
 from dalenius.learn.encoding import Floats, Scale
-from dalenius.learn.labels import PrivateClassifier, best_places
+from dalenius.learn.losses_tabulated import WEIGHT, on_grid
 from dalenius.learn.models import Learnt, PrivateModel, Tick
-from dalenius.learn.moments.targets import PrivateRegressor
-from dalenius.learn.rows import ONE, Entries, Integers, Rows
-from dalenius.learn.slopes import WEIGHT, on_grid
+from dalenius.learn.rows import ONE, Entries, Integers, SealedRows
 from dalenius.learn.tables import middle
-from dalenius.learn.trees.boosting import Boosting, Labels, Loss, Squares, added, boosted
-from dalenius.learn.trees.cells import Choice, Layout
-from dalenius.mechanisms.purse import Purse
+from dalenius.learn.targets import PrivateClassifier, PrivateRegressor, best_places
+from dalenius.learn.trees.boosting import Boosting, BoostingLoss, Labels, SquaredLoss, added, boost
+from dalenius.learn.trees.cells import ChoiceCells, Layout
+from dalenius.mechanisms.budget_parts import BudgetPart
 from dalenius.query.types import Number
 from dalenius.randomness.entropy import Entropy
-from dalenius.release.axes import Axis
+from dalenius.tabular.columns import BinnedColumn
 
 
 class AdditiveTrees(PrivateModel):
@@ -42,13 +41,13 @@ class AdditiveTrees(PrivateModel):
         """The features and their cells, from declared facts alone."""
         return Layout.of(self._scale, self.groups, getattr(self, "encoder_", None))
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> BoostingLoss:
         raise NotImplementedError
 
-    def _learn(self, rows: Rows, purse: Purse, entropy: Entropy, tick: Tick | None) -> Learnt:
+    def _learn(self, rows: SealedRows, budget_part: BudgetPart, entropy: Entropy, tick: Tick | None) -> Learnt:
         layout = self.layout_
-        plan = Boosting.usual(len(layout), pure=purse.pure)
-        made = boosted(rows, layout, self._loss(), plan, purse, entropy, tick)
+        plan = Boosting.usual(len(layout), pure=budget_part.pure)
+        made = boost(rows, layout, self._loss(), plan, budget_part, entropy, tick)
         return {"scores": made.scores, "intercept": made.intercept, "counts": made.counts}
 
     def _keep(self, learnt: Learnt) -> None:
@@ -60,20 +59,20 @@ class AdditiveTrees(PrivateModel):
     def edges(self, feature: int) -> Floats | list[int]:
         """Where the cells of a feature begin and end, in the units of the rows; of a group, its columns."""
         found = self.layout_.features[feature]
-        if isinstance(found, Choice):
+        if isinstance(found, ChoiceCells):
             return list(found.columns)
         lower, upper = self._scale.lower[found.column], self._scale.upper[found.column]
         return np.linspace(lower, upper, found.size + 1)
 
     def _scores(self, X: ArrayLike) -> Floats:  # noqa: N803
         features = self._features(X)
-        places = self.layout_.places(np.rint(self._scale.scaled(features) * ONE))
+        places = self.layout_.indices(np.rint(self._scale.scaled(features) * ONE))
         return np.asarray(np.concatenate(self.shapes_)[places].sum(axis=1) + self.intercept_)
 
     def _whole_scores(self, entries: Entries) -> Integers:
         """The scores of entries in steps of 1 / WEIGHT, each from its own features alone."""
         scores, intercept = on_grid(self.learnt_["scores"]), on_grid(self.learnt_["intercept"])
-        return added(scores, intercept, self.layout_.places(entries.features))
+        return added(scores, intercept, self.layout_.indices(entries.features))
 
 
 class GradientBoostingClassifier(PrivateClassifier, AdditiveTrees):
@@ -155,7 +154,7 @@ class GradientBoostingRegressor(PrivateRegressor, AdditiveTrees):
         scaled = self._target_scale.scaled(np.asarray(values, dtype=np.float64)[:, None])[:, 0]
         return np.rint(scaled * ONE).astype(np.int64)
 
-    def _meaning(self, target: Axis | None) -> Integers | None:
+    def _meaning(self, target: BinnedColumn | None) -> Integers | None:
         if target is None or not isinstance(target.domain, Number):
             raise InvalidParameter("y", target and target.name, allowed="the name of a column of numbers")
         step, domain = target.domain.step, target.domain
@@ -163,8 +162,8 @@ class GradientBoostingRegressor(PrivateRegressor, AdditiveTrees):
         values = [middle(target, place) for place in range(target.size)]
         return self._target_steps([float(value * step) for value in values if value is not None])
 
-    def _loss(self) -> Squares:
-        return Squares()
+    def _loss(self) -> SquaredLoss:
+        return SquaredLoss()
 
     def _numbers(self, entries: Entries) -> Integers:
         return (self._whole_scores(entries)[:, 0] + WEIGHT // (2 * ONE)) // (WEIGHT // ONE)

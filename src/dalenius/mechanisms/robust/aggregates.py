@@ -16,14 +16,14 @@ import numpy as np
 
 from dalenius.accounting.composition import compose
 from dalenius.errors import InvalidParameter
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.noisy_max import NoisyMax
-from dalenius.mechanisms.quantiles import PrivateQuantiles
-from dalenius.mechanisms.rank_grid import ValueCounts
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.mechanisms.robust.order_statistics import SmoothQuantile
-from dalenius.mechanisms.robust.outputs import Choice, Codes, Range, Subset
+from dalenius.mechanisms.robust.outputs import Codes, OneOf, Range, Subset
 from dalenius.mechanisms.robust.smooth import SmoothNoise
 from dalenius.mechanisms.robust.stability import DistanceToInstability, stable_plurality
+from dalenius.mechanisms.selection.noisy_max import NoisyMax
+from dalenius.mechanisms.selection.quantiles import PrivateQuantiles
+from dalenius.mechanisms.selection.rank_grid import ValueCounts
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import Replace
 from dalenius.privacy.numbers import Number, exact, inside_unit, positive, whole
@@ -35,11 +35,11 @@ BLOCK = Replace("row")
 _ONE = Sensitivity(l1=2, linf=1)  # of the counts of outputs, when one is replaced
 
 
-class Aggregate(Protocol):
+class BlockAggregate(Protocol):
     """A private value of the outputs of blocks."""
 
     @property
-    def output(self) -> Range | Choice | Subset:
+    def output(self) -> Range | OneOf | Subset:
         """What a block gives."""
 
     @property
@@ -197,7 +197,7 @@ class VoteOfBlocks:
     Textbook: S11.2, S11.3.
     """
 
-    output: Choice
+    output: OneOf
     epsilon: Fraction
     for_votes: Fraction | None = None
 
@@ -241,7 +241,7 @@ class StableVoteOfBlocks:
     Textbook: S11.3, S11.6.
     """
 
-    output: Choice
+    output: OneOf
     epsilon: Fraction
     delta: Fraction
 

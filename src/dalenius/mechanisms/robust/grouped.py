@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 
 from dalenius.accounting.composition import repeated
 from dalenius.errors import TheoremDoesNotApply
-from dalenius.mechanisms.rank_grid import ValueCounts
 from dalenius.mechanisms.robust.order_statistics import SmoothQuantile, SmoothTrimmedMean
 from dalenius.mechanisms.robust.propose_test_release import ProposedQuantile
 from dalenius.mechanisms.robust.scale import InterquartileScale
 from dalenius.mechanisms.robust.stable_answers import StableMode, StableQuantile
+from dalenius.mechanisms.selection.rank_grid import ValueCounts
 from dalenius.privacy.group import group_privacy
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import AddRemove, Neighbours, stated

@@ -62,7 +62,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OneOf:
     """One of public options; anything else counts as the first."""
 
     options: tuple[Hashable, ...]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
-from dalenius.mechanisms.rank_grid import ValueCounts
+from dalenius.mechanisms.selection.rank_grid import ValueCounts
 from dalenius.privacy.neighbours import AddRemove, Neighbours
 from dalenius.randomness.integers import integer_array
 

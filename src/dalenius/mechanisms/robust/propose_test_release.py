@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from dalenius.mechanisms.laplace import DiscreteLaplace
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.mechanisms.robust.profiles import (
     Ordered,
     Reach,

@@ -13,10 +13,9 @@ from flint import arb
 
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.mechanisms.robust.profiles import Profile
-from dalenius.privacy.decisions import certainly_positive
 from dalenius.privacy.losses import ApproximateDP, PureDP
 from dalenius.privacy.numbers import Number, inside_unit, positive
-from dalenius.privacy.reals import ball, precise, upper
+from dalenius.privacy.reals import ball, certainly_positive, precise, upper
 from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.rounded import cauchy_share, laplace_share, rounded_cauchy, rounded_laplace
 

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dalenius.mechanisms.rank_grid import ValueCounts
 from dalenius.mechanisms.robust.profiles import Values, grid, one_value_if_replaced
 from dalenius.mechanisms.robust.stability import (
     DistanceToInstability,
@@ -17,6 +16,7 @@ from dalenius.mechanisms.robust.stability import (
     stable_plurality,
     stable_quantile,
 )
+from dalenius.mechanisms.selection.rank_grid import ValueCounts
 from dalenius.privacy.losses import ApproximateDP
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.numbers import Number, probability, whole

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidParameter
-from dalenius.mechanisms.robust.outputs import Choice
-from dalenius.mechanisms.robust.sandbox import Sandbox
+from dalenius.mechanisms.robust.outputs import OneOf
 from dalenius.mechanisms.robust.stability import StabilityTest, hashable_options, one_step
 from dalenius.privacy.losses import ApproximateDP
 from dalenius.privacy.neighbours import Neighbours, stated
@@ -22,6 +21,7 @@ from dalenius.privacy.reals import ball, lower, precise, upper
 from dalenius.privacy.sensitivity import SensitivityLike
 from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.exact import bernoulli
+from dalenius.sandbox.sandbox import Sandbox
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class SubsampledStability:
         if self.sandbox is None:
             voted = [self._voted(part) for part in parts]
         else:
-            voted = [code for (code,) in self.sandbox.outputs(self.function, parts, Choice(self.options))]
+            voted = [code for (code,) in self.sandbox.outputs(self.function, parts, OneOf(self.options))]
         counts = np.bincount(voted, minlength=len(self.options)).tolist()
         winner = max(range(len(counts)), key=lambda place: (counts[place], -place))
         passed = self.test.passes(self.distance(counts), entropy)

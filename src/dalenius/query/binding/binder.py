@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from dalenius.errors import QueryRefused, TooManyKeys
 from dalenius.query.binding.inner import inner, output_name, starless
 from dalenius.query.binding.limits import groups_limit, require_little_work, require_sum, rows_limit
-from dalenius.query.binding.outputs import MOST_KEYS, Outputs, Shown
-from dalenius.query.binding.scopes import Names, Scope, Setting
+from dalenius.query.binding.outputs import MOST_KEYS, OutputCollector, Shown
+from dalenius.query.binding.scopes import InternalNames, Scope, Setting
 from dalenius.query.binding.sources import rows
-from dalenius.query.binding.terms import aggregated, aliases, positioned, require_truth, without_aliases
+from dalenius.query.binding.terms import aggregate, aliases, positioned, require_truth, without_aliases
 from dalenius.query.expressions import Call, Expression
 from dalenius.query.plan.figures import combinations
 from dalenius.query.plan.relations import Project, Relation
 from dalenius.query.questions import KeyOf, Output, Post, Question, Top, ValueOf
-from dalenius.query.syntax.rendering import group_text, item_text, query_text, text
-from dalenius.query.syntax.syntax import Item, Name, Order, Query, Select, Term, UnionAll
-from dalenius.query.tables import Most, Table
+from dalenius.query.rendering import group_text, item_text, query_text, text
+from dalenius.query.syntax import Item, Name, Order, QueryTree, Select, Term, UnionAll
+from dalenius.query.tables import ContributionBounds, Table
 from dalenius.query.types import Number
 
 MOST_CHOSEN = 100
@@ -32,7 +32,7 @@ _COUNTS = ("count", "present", "units")
 _POWERS = {"sum": 1, "mean": 1, "variance": 2, "stddev": 2, "covariance": 2, "correlation": 2}
 
 
-def bind(query: Query, tables: Mapping[str, Table], *, most: Most | None = None) -> Question:
+def bind(query: QueryTree, tables: Mapping[str, Table], *, most: ContributionBounds | None = None) -> Question:
     """The question that a query asks of these tables; `QueryRefused` where it has no private answer.
 
     `most` overrides what one unit may contribute. Nothing is read or spent.
@@ -40,14 +40,14 @@ def bind(query: Query, tables: Mapping[str, Table], *, most: Most | None = None)
     """
     named = {name.lower(): table for name, table in tables.items()}
     try:
-        return _bound(query, Setting(named, Names(), most, inner))
+        return _bound(query, Setting(named, InternalNames(), most, inner))
     except RecursionError:
         raise QueryRefused(
             "the question", rule="it is nested too deeply", instead="Write it with fewer levels."
         ) from None
 
 
-def _bound(query: Query, setting: Setting) -> Question:
+def _bound(query: QueryTree, setting: Setting) -> Question:
     if isinstance(query, UnionAll):
         raise QueryRefused(
             query_text(query),
@@ -56,11 +56,11 @@ def _bound(query: Query, setting: Setting) -> Question:
         )
     setting = setting.including(query.common)
     scope = rows(query, setting)
-    _require_private(query, scope)
+    require_private(scope, clause=query_text(query))
     items = _items(query, scope)
-    outputs = Outputs(scope)
+    outputs = OutputCollector(scope)
     _bind_keys(query, items, outputs)
-    columns = [(output_name(item), outputs.shown(item.term)) for item in items]
+    columns = [(output_name(item), outputs.show(item.term)) for item in items]
     having = _having(query, items, outputs)
     order = [(_ordered(each, items, outputs), each.descending) for each in query.order_by]
     shown = _distinct_names([(name, each.post) for name, each in columns])
@@ -83,13 +83,13 @@ def _items(query: Select, scope: Scope) -> list[Item]:
 # ---- keys
 
 
-def _bind_keys(query: Select, items: Sequence[Item], outputs: Outputs) -> None:
+def _bind_keys(query: Select, items: Sequence[Item], outputs: OutputCollector) -> None:
     named = aliases(items)
     for term in query.group_by:
         outputs.key(without_aliases(positioned(term, items, "GROUP BY"), named, outputs.scope))
     if not query.distinct:
         return
-    if query.group_by or any(aggregated(item.term) for item in items):
+    if query.group_by or any(aggregate(item.term) for item in items):
         raise QueryRefused(
             "SELECT DISTINCT " + ", ".join(item_text(item) for item in items),
             rule="the groups of an answer are distinct already",
@@ -102,7 +102,7 @@ def _bind_keys(query: Select, items: Sequence[Item], outputs: Outputs) -> None:
 # ---- after the noise
 
 
-def _having(query: Select, items: Sequence[Item], outputs: Outputs) -> Post | None:
+def _having(query: Select, items: Sequence[Item], outputs: OutputCollector) -> Post | None:
     if query.having is None:
         return None
     term = without_aliases(query.having, aliases(items), outputs.scope)
@@ -112,7 +112,7 @@ def _having(query: Select, items: Sequence[Item], outputs: Outputs) -> Post | No
     return shown.post
 
 
-def _ordered(order: Order, items: Sequence[Item], outputs: Outputs) -> Post:
+def _ordered(order: Order, items: Sequence[Item], outputs: OutputCollector) -> Post:
     """What ORDER BY names: an output column first, by alias or position, then a term."""
     term, named = positioned(order.term, items, "ORDER BY"), aliases(items)
     if isinstance(term, Name) and term.table is None and term.name.lower() in named:
@@ -120,8 +120,8 @@ def _ordered(order: Order, items: Sequence[Item], outputs: Outputs) -> Post:
     return _computable(without_aliases(term, named, outputs.scope), outputs).post
 
 
-def _computable(term: Term, outputs: Outputs) -> Shown:
-    shown = outputs.shown(term)
+def _computable(term: Term, outputs: OutputCollector) -> Shown:
+    shown = outputs.show(term)
     if shown.kind is None:
         raise QueryRefused(
             text(term), rule="a histogram is a list of counts", instead="Compare or order by COUNT(*) and GROUP BY."
@@ -152,7 +152,7 @@ def _distinct_names(columns: Sequence[tuple[str, Post]]) -> tuple[tuple[str, Pos
 # ---- the whole question
 
 
-def _question(query: Select, outputs: Outputs, output: Output, most: Most | None) -> Question:
+def _question(query: Select, outputs: OutputCollector, output: Output, most: ContributionBounds | None) -> Question:
     keys = tuple(f"k.{index}" for index in outputs.keys.values())
     columns: list[tuple[str, Expression]] = [(f"k.{index}", key) for key, index in outputs.keys.items()]
     columns += [(name, argument) for argument, name in outputs.arguments.items()]
@@ -168,15 +168,17 @@ def _question(query: Select, outputs: Outputs, output: Output, most: Most | None
     return Question(relation, keys, tuple(outputs.statistics), limits, output, top)
 
 
-def _limits(query: Select, outputs: Outputs, relation: Relation, most: Most | None, public: int | None) -> Most:
+def _limits(
+    query: Select, outputs: OutputCollector, relation: Relation, most: ContributionBounds | None, public: int | None
+) -> ContributionBounds:
     clause = query_text(query)
     count = rows_limit(relation, most, clause=clause)
     # Different values are chosen by unit among (keys, value), so few keys do not lower their number.
     few = None if any(each.kind == "distinct" for each in outputs.statistics) else public
-    return Most(rows=count, groups=groups_limit(relation, most, keys=few, clause=clause))
+    return ContributionBounds(rows=count, groups=groups_limit(relation, most, keys=few, clause=clause))
 
 
-def _top(query: Select, outputs: Outputs, output: Output, public: int | None) -> Top | None:
+def _top(query: Select, outputs: OutputCollector, output: Output, public: int | None) -> Top | None:
     """ORDER BY one count DESC LIMIT k over groups, k up to `MOST_CHOSEN`, with no other statistic: the k largest."""
     if not (outputs.keys and output.order_by and output.limit and output.having is None):
         return None
@@ -198,24 +200,25 @@ def _reads_value(post: Post) -> bool:
 # ---- what is refused
 
 
-def _require_private(query: Select, scope: Scope) -> None:
+def require_private(scope: Scope, *, clause: str) -> None:
+    """Refuse rows of public tables alone, and those of populations with different neighbours."""
     protections = [table.protection for table in scope.relation.tables if table.protection]
     if not protections:
         raise QueryRefused(
-            query_text(query),
+            clause,
             rule="it reads public tables alone, for which no budget is needed",
             instead="Ask the owner for the public table, or join it with a private one.",
         )
     if len({protection.neighbours for protection in protections}) > 1:
         listed = ", ".join(sorted({f"{each.population}: {each.neighbours}" for each in protections}))
         raise QueryRefused(
-            query_text(query),
+            clause,
             rule=f"its populations have different neighbours ({listed})",
             instead="Ask one question for each population.",
         )
 
 
-def _require_few(query: Select, outputs: Outputs, public: int | None) -> None:
+def _require_few(query: Select, outputs: OutputCollector, public: int | None) -> None:
     if public is None or public <= MOST_KEYS:
         return
     divided = any(_divides(key) for key in outputs.keys)
@@ -237,7 +240,7 @@ def _divides(key: Expression) -> bool:
     return key.function == "divide" or any(map(_divides, key.arguments))
 
 
-def _require_statistics(query: Select, outputs: Outputs, public: int | None) -> None:
+def _require_statistics(query: Select, outputs: OutputCollector, public: int | None) -> None:
     if outputs.statistics or (outputs.keys and public is None):
         return
     if outputs.keys:
@@ -249,7 +252,7 @@ def _require_statistics(query: Select, outputs: Outputs, public: int | None) -> 
     )
 
 
-def _require_sums(outputs: Outputs, relation: Relation, most: Most) -> None:
+def _require_sums(outputs: OutputCollector, relation: Relation, most: ContributionBounds) -> None:
     for statistic, clause in zip(outputs.statistics, outputs.clauses, strict=True):
         for name in statistic.columns if statistic.kind in _POWERS else ():
             domain = relation.schema[name]
@@ -257,7 +260,7 @@ def _require_sums(outputs: Outputs, relation: Relation, most: Most) -> None:
             require_sum(domain, most.rows, power=_POWERS[statistic.kind], clause=text(clause))
 
 
-def _require_cells(outputs: Outputs, relation: Relation, public: int | None) -> None:
+def _require_cells(outputs: OutputCollector, relation: Relation, public: int | None) -> None:
     for statistic, clause in zip(outputs.statistics, outputs.clauses, strict=True):
         listed = statistic.kind in ("histogram", "mode")
         values = relation.schema[statistic.columns[0]].size if listed else None

@@ -12,10 +12,20 @@ from typing import NoReturn, TypeAlias
 
 from dalenius.errors import QueryRefused
 from dalenius.query.binding.limits import require_sum, rows_limit
-from dalenius.query.binding.scopes import Field, Meaning, Names, PathKey, Scope, Setting, TheUnit, Visible, refuse_key
-from dalenius.query.binding.sources import rows
+from dalenius.query.binding.scopes import (
+    Field,
+    InternalNames,
+    Meaning,
+    PathKey,
+    Scope,
+    Setting,
+    TheUnit,
+    Visible,
+    refuse_key,
+)
+from dalenius.query.binding.sources import rows, unite
 from dalenius.query.binding.terms import (
-    aggregated,
+    aggregate,
     aliases,
     applied,
     constant,
@@ -27,27 +37,26 @@ from dalenius.query.binding.terms import (
     restricted,
     without_aliases,
 )
-from dalenius.query.binding.unions import united
 from dalenius.query.expressions import Column, Expression
 from dalenius.query.functions.functions import call
 from dalenius.query.plan.relations import Distinct, Group, Project, Relation, UnitTotal
-from dalenius.query.syntax.rendering import group_text, item_text, order_text, query_text, text
-from dalenius.query.syntax.syntax import Apply, Constant, Item, Name, Query, Select, Term, UnionAll
+from dalenius.query.rendering import group_text, item_text, order_text, query_text, text
+from dalenius.query.syntax import Apply, Constant, Item, Name, QueryTree, Select, Term, UnionAll
 from dalenius.query.types import Domain, Number, Ranged
 
 Value: TypeAlias = Meaning | Expression
 """What an output column is: something that is there already, or computed."""
 
 
-def inner(query: Query, setting: Setting) -> Scope:
+def inner(query: QueryTree, setting: Setting) -> Scope:
     """The rows of an inner query, with the names of its output columns."""
     setting = setting.including(query.common)
     if isinstance(query, UnionAll):
-        return united(query, [inner(part, setting) for part in query.parts], setting.names)
+        return unite(query, [inner(part, setting) for part in query.parts], setting.names)
     _refuse_order(query)
     scope = rows(query, setting)
     items = starless(query.items, scope)
-    if query.group_by or query.having is not None or any(aggregated(item.term) for item in items):
+    if query.group_by or query.having is not None or any(aggregate(item.term) for item in items):
         scope, values = _PerUnit(query, items, scope, setting).bound()
     else:
         values = [_value(item.term, scope) for item in items]
@@ -85,7 +94,7 @@ def _value(term: Term, scope: Scope) -> Value:
 
 
 def _chosen(
-    relation: Relation, names: Sequence[str], values: Sequence[Value], numbered: Names, *, always: bool
+    relation: Relation, names: Sequence[str], values: Sequence[Value], numbered: InternalNames, *, always: bool
 ) -> Scope:
     """The output columns as names of the relation; where one is computed, of a projection of it."""
     columns: dict[Expression, str] = {}
@@ -167,7 +176,7 @@ class _PerUnit:
             return constant(term)
         if not isinstance(term, Name | Apply):
             refuse_units_in(term)
-        if not aggregated(term):
+        if not aggregate(term):
             key = expression(term, self.scope)
             if key in self.keys:
                 return Column(key.domain, self.keys[key])

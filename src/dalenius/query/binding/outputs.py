@@ -7,7 +7,7 @@ for, with stand-ins of the right kinds, so that post-processing cannot fail on k
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -15,11 +15,11 @@ from typing import Any, NoReturn
 from dalenius.errors import InvalidParameter, QueryRefused, TooManyKeys
 from dalenius.privacy.numbers import exact
 from dalenius.query.binding.scopes import Scope
-from dalenius.query.binding.terms import aggregated, applied, constant, expression, is_aggregate, refuse_units_in
+from dalenius.query.binding.terms import aggregate, applied, constant, expression, is_aggregate, refuse_units_in
 from dalenius.query.expressions import Column, Expression
 from dalenius.query.questions import VALUES, Compute, Given, KeyOf, Post, Statistic, ValueOf
-from dalenius.query.syntax.rendering import text
-from dalenius.query.syntax.syntax import Apply, Constant, Name, Term, UnitsIn
+from dalenius.query.rendering import text
+from dalenius.query.syntax import Apply, Constant, Name, Term, UnitsIn
 from dalenius.query.types import Domain, Number, Ranged
 
 MOST_KEYS = 1_000_000
@@ -55,7 +55,7 @@ class Shown:
 
 
 @dataclass
-class Outputs:
+class OutputCollector:
     """Collects keys, arguments and statistics of a question, each once, in order of appearance."""
 
     scope: Scope
@@ -75,7 +75,7 @@ class Outputs:
             )
         return KeyOf(self.keys.setdefault(expression(term, self.scope), len(self.keys)))
 
-    def shown(self, term: Term) -> Shown:
+    def show(self, term: Term) -> Shown:
         """A term of SELECT, HAVING or ORDER BY."""
         if isinstance(term, Apply) and is_aggregate(term):
             return self._statistic(term)
@@ -83,13 +83,13 @@ class Outputs:
             return Shown(Given(_plain(term.value)), constant(term))
         if isinstance(term, UnitsIn):
             refuse_units_in(term)
-        if not aggregated(term):
+        if not aggregate(term):
             found = expression(term, self.scope)
             if found in self.keys:
                 return Shown(KeyOf(self.keys[found]), Column(found.domain, f"k.{self.keys[found]}"))
         if not isinstance(term, Apply):
             _refuse_row_level(term)
-        parts = [self.shown(argument) for argument in term.arguments]
+        parts = [self.show(argument) for argument in term.arguments]
         return Shown(Compute(term.function, tuple(part.post for part in parts)), applied(term, _kinds(term, parts)))
 
     # ---- aggregates
@@ -161,7 +161,8 @@ def _stand_in(term: Apply, domain: Domain) -> Domain | None:
     if _KINDS[term.function] in VALUES:
         return domain.or_null()
     if term.function == "sum":
-        return _STAND_IN
+        assert isinstance(domain, Number)
+        return replace(_STAND_IN, step=domain.step)
     return Number(True, -1000, 1000, Fraction(1, 100))
 
 

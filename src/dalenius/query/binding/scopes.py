@@ -13,9 +13,9 @@ from typing import NoReturn, TypeAlias
 from dalenius.errors import QueryRefused, UnknownName
 from dalenius.query.expressions import Column
 from dalenius.query.plan.relations import Relation, Scan
-from dalenius.query.syntax.rendering import text
-from dalenius.query.syntax.syntax import Name, Query
-from dalenius.query.tables import Most, Table, UnitColumn, Via
+from dalenius.query.rendering import text
+from dalenius.query.syntax import Name, QueryTree
+from dalenius.query.tables import ContributionBounds, ForeignKey, Table, UnitColumn
 from dalenius.query.types import Identifier
 
 MOST_TABLES = 32
@@ -45,7 +45,7 @@ class PathKey:
     column: str | None
     paths: frozenset[tuple[str, str]]
     end: str = "a table of the same population"
-    """Where a path leads, by name only where the asker may ask about that table."""
+    """Where a path leads, by name only where the principal may ask about that table."""
 
 
 Meaning: TypeAlias = Field | TheUnit | PathKey
@@ -156,7 +156,7 @@ def refuse_key(name: Name, key: PathKey) -> NoReturn:
 
 
 @dataclass
-class Names:
+class InternalNames:
     """Internal names, numbered in order of appearance. None of them comes from the question."""
 
     labels: set[str] = field(default_factory=lambda: {"d", "k", "x", "c", "p", "unit"})
@@ -194,12 +194,12 @@ class Setting:
     """What a query is bound in: tables, WITH names, internal names, limits, and how inner queries are bound."""
 
     tables: Mapping[str, Table]
-    names: Names
-    most: Most | None
-    inner: Callable[[Query, Setting], Scope]
-    common: Mapping[str, tuple[Query, Setting]] = field(default_factory=dict)
+    names: InternalNames
+    most: ContributionBounds | None
+    inner: Callable[[QueryTree, Setting], Scope]
+    common: Mapping[str, tuple[QueryTree, Setting]] = field(default_factory=dict)
 
-    def including(self, common: tuple[tuple[str, Query], ...]) -> Setting:
+    def including(self, common: tuple[tuple[str, QueryTree], ...]) -> Setting:
         """With more WITH names; each sees those before it, and hides a table of the same name."""
         setting = self
         for name, query in common:
@@ -237,7 +237,7 @@ def _unit_name(table: Table, tables: Mapping[str, Table]) -> str | None:
         unit = table.protection.unit if table.protection else None
         if isinstance(unit, UnitColumn):
             return unit.column
-        if not isinstance(unit, Via) or unit.table.lower() not in tables:
+        if not isinstance(unit, ForeignKey) or unit.table.lower() not in tables:
             return None
         table = tables[unit.table.lower()]
     return None
@@ -248,7 +248,7 @@ def _path_keys(table: Table, tables: Mapping[str, Table]) -> dict[str, frozenset
     found: dict[str, frozenset[tuple[str, str]]] = {}
     for other in [table, *tables.values()]:
         via = other.protection.unit if other.protection else None
-        if not isinstance(via, Via):
+        if not isinstance(via, ForeignKey):
             continue
         end = (via.table.lower(), via.key.lower())
         ours = [via.column] if other.name == table.name else []

@@ -2,23 +2,48 @@
 
 Every join of two private sides equates their units, and a private side is never the one that an outer join fills up,
 so what the relation holds of a unit depends on that unit and on public tables alone.
+
+UNION ALL: columns by position, brought to a common kind and grid; units of different populations stay apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import gcd, lcm
 from typing import NoReturn
 
 from dalenius.errors import QueryRefused, UnknownName
-from dalenius.query.binding.possible import require_possible
-from dalenius.query.binding.scopes import PathKey, Scope, Setting, TheUnit, Visible, refuse_key, scanned
+from dalenius.query.binding.limits import require_possible
+from dalenius.query.binding.scopes import (
+    Field,
+    InternalNames,
+    Meaning,
+    PathKey,
+    Scope,
+    Setting,
+    TheUnit,
+    Visible,
+    refuse_key,
+    scanned,
+)
 from dalenius.query.binding.terms import condition, conjuncts, expression, filtered
 from dalenius.query.expressions import Call, Column, Expression
-from dalenius.query.functions.functions import call
-from dalenius.query.plan.relations import JOIN_ROWS, MOST_ROWS_OF_UNIT, MOST_UNIT_JOINS, Join, Relation, UnitFilter
-from dalenius.query.syntax.rendering import join_text, text
-from dalenius.query.syntax.syntax import Apply, Joined, Name, Select, Source, Subquery, TableName, Term, UnitsIn
+from dalenius.query.functions.functions import call, literal
+from dalenius.query.plan.relations import (
+    JOIN_ROWS,
+    MOST_ROWS_OF_UNIT,
+    MOST_UNIT_JOINS,
+    Join,
+    Project,
+    Relation,
+    Union,
+    UnitFilter,
+)
+from dalenius.query.rendering import join_text, query_text, text
+from dalenius.query.syntax import Apply, Joined, Name, Select, Source, Subquery, TableName, Term, UnionAll, UnitsIn
+from dalenius.query.types import Bool, Days, Domain, Moments, Number, Text
 
 
 def rows(select: Select, setting: Setting) -> Scope:
@@ -328,3 +353,76 @@ def _link(joined: Joined, left: Scope, right: Scope) -> str:
     if None in units:
         return "Select the unit in the subquery and join on it; where each row is a unit, join with public tables only."
     return f"Add ON {units[0]} = {units[1]}."
+
+
+_KINDS: tuple[type[Domain], ...] = (Number, Days, Moments, Bool, Text)
+
+
+def unite(query: UnionAll, parts: Sequence[Scope], names: InternalNames) -> Scope:
+    """The rows of all parts, with the names of the first; the unit has a name where every part selects it there."""
+    _require_alike(query, parts)
+    columns: list[tuple[str, list[Expression]]] = []
+    visible: list[Visible] = []
+    for place, first in enumerate(parts[0].names):
+        meanings = [part.names[place].meaning for part in parts]
+        visible.append(Visible(first.name, None, _meaning(query, first.name, meanings, parts, columns, names)))
+    relations = [
+        Project(part.relation, tuple((name, values[number]) for name, values in columns))
+        for number, part in enumerate(parts)
+    ]
+    return Scope(Union(tuple(relations)), tuple(visible))
+
+
+def _meaning(
+    query: UnionAll,
+    name: str,
+    meanings: Sequence[Meaning],
+    parts: Sequence[Scope],
+    columns: list[tuple[str, list[Expression]]],
+    names: InternalNames,
+) -> Meaning:
+    if all(isinstance(meaning, TheUnit) for meaning in meanings):
+        return TheUnit()
+    fields = [meaning for meaning in meanings if isinstance(meaning, Field)]
+    if len(fields) < len(meanings):
+        _refuse(query, rule=f"column {name} is the unit in one part and not in another")
+    found: list[Expression] = [
+        Column(part.relation.schema[each.column], each.column) for part, each in zip(parts, fields, strict=True)
+    ]
+    columns.append((names.derived(), reconcile(query, name, found)))
+    return Field(columns[-1][0])
+
+
+def reconcile(query: UnionAll, name: str, found: Sequence[Expression]) -> list[Expression]:
+    """The columns of all parts in one kind, numbers as multiples of one step."""
+    domains = [each.domain for each in found]
+    if not any(all(isinstance(domain, kind) for domain in domains) for kind in _KINDS):
+        listed = ", ".join(dict.fromkeys(str(domain) for domain in domains))
+        _refuse(query, rule=f"column {name} has several kinds: {listed}")
+    steps = [domain.step for domain in domains if isinstance(domain, Number)]
+    if len(set(steps)) <= 1:
+        return list(found)
+    step = Fraction(gcd(*(step.numerator * _common(steps) // step.denominator for step in steps)), _common(steps))
+    return [_on_grid(each, step) for each in found]
+
+
+def _common(steps: Sequence[Fraction]) -> int:
+    return lcm(*(step.denominator for step in steps))
+
+
+def _on_grid(value: Expression, step: Fraction) -> Expression:
+    assert isinstance(value.domain, Number)
+    return value if value.domain.step == step else call("to_real", value, literal(step))
+
+
+def _require_alike(query: UnionAll, parts: Sequence[Scope]) -> None:
+    if len({len(part.names) for part in parts}) != 1:
+        _refuse(query, rule="the parts have different numbers of named columns")
+    if len({part.relation.private for part in parts}) != 1:
+        _refuse(query, rule="rows of a public table belong to nobody and cannot be mixed with private ones")
+
+
+def _refuse(query: UnionAll, *, rule: str) -> NoReturn:
+    raise QueryRefused(
+        query_text(query), rule=rule, instead="Let every part select the same columns, by CAST where kinds differ."
+    )

@@ -11,8 +11,8 @@ from dalenius.query.binding.scopes import Scope
 from dalenius.query.expressions import Call, Expression
 from dalenius.query.functions.functions import FUNCTIONS, call, literal, narrow
 from dalenius.query.plan.relations import Filter, Join, Relation
-from dalenius.query.syntax.rendering import text
-from dalenius.query.syntax.syntax import Apply, Constant, Item, Name, Term, UnitsIn
+from dalenius.query.rendering import text
+from dalenius.query.syntax import Apply, Constant, Item, Name, Term, UnitsIn
 from dalenius.query.types import Bool, Text
 
 AGGREGATES = frozenset(
@@ -81,9 +81,9 @@ def is_aggregate(term: Term) -> bool:
     return isinstance(term, Apply) and term.function in AGGREGATES
 
 
-def aggregated(term: Term) -> bool:
+def aggregate(term: Term) -> bool:
     """Whether there is an aggregate in the term."""
-    return is_aggregate(term) or (isinstance(term, Apply) and any(aggregated(each) for each in term.arguments))
+    return is_aggregate(term) or (isinstance(term, Apply) and any(aggregate(each) for each in term.arguments))
 
 
 def refuse_aggregate(term: Apply) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalenius.privacy.numbers import Number, exact_written
 from dalenius.query.frames.formulas import Formula, named
-from dalenius.query.syntax.syntax import Apply, Constant
+from dalenius.query.syntax import Apply, Constant
 
 
 def count(column: str | Formula | None = None) -> Formula:

@@ -18,8 +18,8 @@ from typing import Any, NoReturn, TypeAlias
 
 from dalenius.errors import QueryRefused
 from dalenius.privacy.numbers import Number, exact_written
-from dalenius.query.syntax.rendering import text
-from dalenius.query.syntax.syntax import Apply, Constant, Name, Term, UnitsIn
+from dalenius.query.rendering import text
+from dalenius.query.syntax import Apply, Constant, Name, Term, UnitsIn
 
 Value: TypeAlias = "Formula | bool | int | float | Decimal | Fraction | str | dt.date | dt.datetime | None"
 """What can stand beside a formula."""

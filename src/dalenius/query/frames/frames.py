@@ -7,7 +7,7 @@ A frame never changes: each step gives a new one. Nothing is read before `run`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol, get_args
 
@@ -15,14 +15,14 @@ from dalenius.errors import InvalidParameter, QueryRefused, UnknownName
 from dalenius.privacy.numbers import whole
 from dalenius.query.frames.aggregates import count, histogram
 from dalenius.query.frames.formulas import Formula, Value, lit, named
-from dalenius.query.syntax.rendering import item_text, query_text, text
-from dalenius.query.syntax.syntax import (
+from dalenius.query.rendering import item_text, query_text, text
+from dalenius.query.syntax import (
     Apply,
     Item,
     Joined,
     Name,
     Order,
-    Query,
+    QueryTree,
     Select,
     Source,
     Subquery,
@@ -30,9 +30,11 @@ from dalenius.query.syntax.syntax import (
     Term,
     UnionAll,
     UnitsIn,
+    called,
+    conjunction,
+    using,
 )
-from dalenius.query.syntax.using import called, conjunction, using
-from dalenius.query.tables import Most
+from dalenius.query.tables import ContributionBounds
 
 How = Literal["inner", "left", "right", "full", "cross"]
 
@@ -67,7 +69,7 @@ DEEPEST = 100
 """How far formulas and frames may be nested."""
 
 
-class Asked(Protocol):
+class BoundQuery(Protocol):
     """A question that a session has bound: what a frame hands itself over to."""
 
     def run(self, **offer: Any) -> Any: ...
@@ -77,6 +79,12 @@ class Asked(Protocol):
     def rehearse(self, **offer: Any) -> Any: ...
 
 
+class FrameSession(Protocol):
+    """The session that a frame came from."""
+
+    def bind(self, query: QueryTree, most: ContributionBounds | None = None) -> Any: ...
+
+
 class Frame:
     """A question being written: rows of a table, then what is kept, computed and asked of them.
 
@@ -84,13 +92,17 @@ class Frame:
     except a second `agg`, which works on what the first one gave for each unit.
     """
 
-    __slots__ = ("_ask", "_most", "_select")
+    __slots__ = ("_most", "_select", "_session")
 
     def __init__(
-        self, rows: str | Select, *, ask: Callable[[Query, Most | None], Any] | None = None, most: Most | None = None
+        self,
+        rows: str | Select,
+        *,
+        session: FrameSession | None = None,
+        most: ContributionBounds | None = None,
     ) -> None:
         self._select = Select((), TableName(rows)) if isinstance(rows, str) else rows
-        self._ask, self._most = ask, most
+        self._session, self._most = session, most
 
     # ---- rows
 
@@ -156,11 +168,11 @@ class Frame:
 
     # ---- groups
 
-    def group_by(self, *keys: str | Formula, **named_keys: Value) -> Groups:
+    def group_by(self, *keys: str | Formula, **named_keys: Value) -> GroupedFrame:
         """Groups of equal keys, to aggregate; `name=formula` computes a key."""
         if self._finished or self._grouped or self._select.order_by:
             return self._wrapped().group_by(*keys, **named_keys)
-        return Groups(self, keys, named_keys)
+        return GroupedFrame(self, keys, named_keys)
 
     def agg(self, *aggregates: Formula, **named_aggregates: Value) -> Frame:
         """Aggregates of all rows."""
@@ -194,13 +206,13 @@ class Frame:
 
     head = limit
 
-    def contributing(self, most: Most) -> Frame:
-        """The same question with another limit on what one unit contributes."""
-        return Frame(self._select, ask=self._ask, most=most)
+    def contributing(self, *, max_rows: int, max_groups: int | None = None) -> Frame:
+        """The same question with other limits on what one unit contributes: rows in a group, and groups."""
+        return Frame(self._select, session=self._session, most=ContributionBounds.stated(max_rows, max_groups))
 
     # ---- asking
 
-    def syntax(self) -> Query:
+    def syntax(self) -> QueryTree:
         """The question as syntax: what SQL gives for the same question."""
         query = self._chosen("the question")
         _require_shallow(query)
@@ -226,14 +238,30 @@ class Frame:
         """The answer on made-up tables; nothing is read or spent."""
         return self.asked().rehearse(**offer)
 
-    def asked(self) -> Asked:
+    def asked(self) -> BoundQuery:
         """The question, checked by the session that the frame came from."""
-        if self._ask is None:
+        asked: BoundQuery = self.session.bind(self.syntax(), self._most)
+        return asked
+
+    @property
+    def session(self) -> FrameSession:
+        """The session that the frame came from."""
+        if self._session is None:
             raise QueryRefused(
                 repr(self), rule="the frame belongs to no session", instead="Start at session.table(...)."
             )
-        asked: Asked = self._ask(self.syntax(), self._most)
-        return asked
+        return self._session
+
+    @property
+    def most(self) -> ContributionBounds | None:
+        """How much of one unit is to count, where it was said."""
+        return self._most
+
+    def rows(self) -> Select:
+        """The rows by themselves, as syntax without columns: for whatever is made of rows instead of statistics."""
+        if self._finished or self._grouped or self._select.order_by:
+            return self._wrapped()._select
+        return self._kept()._select if self._select.items else self._select
 
     def __repr__(self) -> str:
         return query_text(self._select if self._select.items else replace(self._select, items=(Item(Name("*")),)))
@@ -254,7 +282,7 @@ class Frame:
         return self._select == Select((), self._select.source)
 
     def _with(self, select: Select) -> Frame:
-        return Frame(select, ask=self._ask, most=self._most)
+        return Frame(select, session=self._session, most=self._most)
 
     def _wrapped(self) -> Frame:
         """The same rows, as a subquery of a new SELECT."""
@@ -310,7 +338,7 @@ class Frame:
         return _replaced(term, known, closed=Name("*") not in [item.term for item in items])
 
 
-class Groups:
+class GroupedFrame:
     """Groups of rows, waiting for `agg`."""
 
     __slots__ = ("_frame", "_keys", "_written")
@@ -336,7 +364,7 @@ class Groups:
         terms = tuple(item.term for item in self._keys)
         chosen = replace(frame._select, items=(*self._keys, *items), group_by=terms)
         if frame._left_out(chosen):
-            return Groups(frame._kept(), *self._written).agg(*aggregates, **named_aggregates)
+            return GroupedFrame(frame._kept(), *self._written).agg(*aggregates, **named_aggregates)
         return frame._with(chosen)
 
 
@@ -400,7 +428,7 @@ def _condition(on: str | Sequence[str] | Formula | None, left: Source, right: So
     return found
 
 
-def _require_shallow(query: Query) -> None:
+def _require_shallow(query: QueryTree) -> None:
     """Trees that are nested too deeply would overflow the stack of whoever reads them."""
     waiting: list[tuple[object, int]] = [(query, 0)]
     while waiting:

@@ -165,14 +165,14 @@ def narrow_enough(*codes: int) -> None:
 def made(function: str, arguments: Sequence[Expression], domain: Domain) -> Expression:
     """The call, or its value where all arguments are constants."""
     if all(isinstance(argument, Literal) for argument in arguments):
-        return folded(apply(function, [argument.value for argument in arguments]), domain)  # type: ignore[attr-defined]
+        return fold(apply(function, [argument.value for argument in arguments]), domain)  # type: ignore[attr-defined]
     result = Call(domain, function, tuple(arguments))
     if result.depth > DEEPEST or result.weight > HEAVIEST:
         raise Unfit("the expression is too deeply nested", "Compute a part of it in a subquery, or simplify it.")
     return result
 
 
-def folded(value: Code, domain: Domain) -> Literal:
+def fold(value: Code, domain: Domain) -> Literal:
     """A constant in the least domain that holds it."""
     if value is None:
         return Literal(domain.or_null(), None)

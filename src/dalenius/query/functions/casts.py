@@ -21,7 +21,7 @@ from dalenius.query.functions.arguments import (
     moment_of_day,
     step,
 )
-from dalenius.query.functions.evaluation import WIDE
+from dalenius.query.functions.evaluation import WIDE, apply, on_grid
 from dalenius.query.functions.logic import compared
 from dalenius.query.functions.numbers import regridded
 from dalenius.query.functions.signatures import NEVER, REFUSED, Cell, Function, Unfit
@@ -120,6 +120,7 @@ FUNCTIONS = (
              -12),
         Cell(_NULL, (None,)), Cell("NULL for a text beyond -2^63 to 2^63 - 1", ("9223372036854775808",)),
         Cell("NULL for another text; dates are refused", ("1e5",)), to_int, 1, 1,
+        lambda x: on_grid("round", x, Fraction(1)),
     ),
     Function(
         "to_real", "a number or text, and a constant step (0.000001 for texts if left out)", "a number in that step",
@@ -127,6 +128,7 @@ FUNCTIONS = (
              Decimal("-1.3")),
         Cell(_NULL, (None, 0.1)), Cell("NULL for a text of 2^63 steps or more", ("9223372036854775808", 1)),
         Cell("NULL for another text; other kinds are refused", (" 12", 1)), to_real, 1, 2,
+        lambda x, size=None: x if size is None else on_grid("round", x, Fraction(size)),
     ),
     Function(
         "to_text", "a whole number, truth value, date or moment", "a text: public up to 10,000 values, else unknown",
@@ -137,6 +139,7 @@ FUNCTIONS = (
         "to_bool", "a text or number", "true or false",
         Cell("true, t, 1 and false, f, 0 in any ASCII case; a number that is not 0 is true", ("TRUE",), True),
         Cell(_NULL, (None,)), NEVER, Cell("NULL for another text; dates are refused", ("yes",)), to_bool, 1, 1,
+        lambda x: apply("not_equal", (x, 0)),
     ),
     Function(
         "to_date", "a text 'YYYY-MM-DD' or a moment", "a date",

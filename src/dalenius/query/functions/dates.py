@@ -14,8 +14,7 @@ from dalenius.query.functions.arguments import (
     bounds,
     constant,
     day,
-    day_of_moment,
-    folded,
+    fold,
     in_step,
     integer,
     kind,
@@ -53,21 +52,21 @@ def _part_range(name: str, low: int, high: int) -> tuple[int, int]:
 
 
 def weekday(x: Expression) -> Expression:
-    monday = shifted(day(x), -FIRST_DAY)  # 0001-01-01 is a Monday
-    return shifted(remainder(monday, 7), 1)
+    monday = shift(day(x), -FIRST_DAY)  # 0001-01-01 is a Monday
+    return shift(remainder(monday, 7), 1)
 
 
 def part_of_moment(unit: int, cycle: int) -> Callable[[Expression], Expression]:
     """How many `unit` there are since the last full `cycle`."""
 
     def build(x: Expression) -> Expression:
-        moment = shifted(as_kind(x, "moment"), -FIRST_MOMENT)
+        moment = shift(as_kind(x, "moment"), -FIRST_MOMENT)
         return quotient(remainder(moment, cycle), unit)
 
     return build
 
 
-def shifted(x: Expression, by: int) -> Expression:
+def shift(x: Expression, by: int) -> Expression:
     """x + by, as a number."""
     low, high = bounds(x)
     return made("add", (x, integer(by)), span([low + by, high + by], null=x.domain.nullable))
@@ -93,10 +92,10 @@ def snapped(x: Expression, grain: Grain) -> Expression:
     low, high = (grain.floor(code) for code in bounds(x))
     target = replace(domain.within(low, high), grain=grain)
     if isinstance(x, Literal):
-        return folded(None if x.value is None else grain.floor(int(x.value)), target)
+        return fold(None if x.value is None else grain.floor(int(x.value)), target)
     if grain.months:
         return made("first_of_months", (x, integer(grain.months)), target)
-    bins = quotient(shifted(x, -grain.offset), grain.size)
+    bins = quotient(shift(x, -grain.offset), grain.size)
     edges = made("scale", (bins, integer(grain.size)), _times(bins, grain.size))
     return made("add", (edges, integer(grain.offset)), target)
 
@@ -152,7 +151,7 @@ def _inside(x: Expression, first: int, last: int, name: str) -> Expression:
     family = Days if name == "date" else Moments
     if isinstance(x, Literal):
         inside = isinstance(x.value, int) and first <= x.value <= last
-        return folded(x.value if inside else None, family(True, *((low, high) if inside else (0, 0))))
+        return fold(x.value if inside else None, family(True, *((low, high) if inside else (0, 0))))
     if first <= low and high <= last:
         return replace(x, domain=family(x.domain.nullable, low, high))
     if high < first or low > last:
@@ -166,11 +165,6 @@ def days_between(start: Expression, end: Expression) -> Expression:
     start, end = day(start), day(end)
     (low, high), (least, most) = bounds(start), bounds(end)
     return made("subtract", (end, start), span([least - high, most - low], null=nullable((start, end))))
-
-
-def to_day(x: Expression) -> Expression:
-    """The date of a moment."""
-    return day_of_moment(x)
 
 
 _NULL = "NULL if an argument is NULL"

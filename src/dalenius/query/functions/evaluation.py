@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 from dalenius.query import calendar
@@ -44,6 +45,17 @@ def apply(function: str, codes: list[Code] | tuple[Code, ...]) -> Code:
         return None
     result: Code = MEANINGS[function](*codes)
     return result
+
+
+def same(function: str) -> Meaning:
+    """The meaning of a function on numbers that are no codes, where it is the same: floats, say."""
+    return lambda *values: apply(function, values)
+
+
+def on_grid(function: str, x: Any, unit: Fraction) -> Fraction:
+    """Any number as a multiple of `unit`, by floor, ceil or round."""
+    steps: int = MEANINGS[function](Fraction(x), unit.denominator, unit.numerator)
+    return steps * unit
 
 
 def divide(x: int, y: int, times: int, over: int) -> int | None:

@@ -78,7 +78,7 @@ def written(expression: Expression) -> str:
     if isinstance(expression, Column):
         return expression.name
     if isinstance(expression, Literal):
-        return _constant(expression.domain.shown(expression.value))
+        return _constant(expression.domain.decode(expression.value))
     assert isinstance(expression, Call)
     return f"{expression.function}({', '.join(map(written, expression.arguments))})"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dalenius.query.expressions import Expression
 from dalenius.query.functions.arguments import NULL, common, hull_of, kind, made, nullable, truths
+from dalenius.query.functions.evaluation import apply, same
 from dalenius.query.functions.signatures import NEVER, REFUSED, Cell, Function
 from dalenius.query.types import Bool
 
@@ -71,19 +72,20 @@ _TRUTH = Cell("refused for what is not true or false", (True, 1), REFUSED)
 _BOOL = "true or false"
 
 
-def _comparison(name: str, meaning: Cell) -> Function:
+def _comparison(name: str, sql: str, meaning: Cell) -> Function:
     return Function(
-        name, "two values of one kind", _BOOL, meaning, Cell(_NULL, (1, None)), _OVERFLOW, _KINDS, compared(name), 2, 2
-    )
+        name, "two values of one kind", _BOOL, meaning, Cell(_NULL, (1, None)), _OVERFLOW, _KINDS, compared(name), 2, 2,
+        same(name), sql,
+    )  # fmt: skip
 
 
 FUNCTIONS = (
-    _comparison("equal", Cell("x = y; texts bytewise", ("e\N{COMBINING ACUTE ACCENT}", "é"), True)),
-    _comparison("not_equal", Cell("x is not y; texts bytewise", ("a ", "a"), True)),
-    _comparison("less", Cell("x < y; texts bytewise, false before true", ("B", "a"), True)),
-    _comparison("less_equal", Cell("x is at most y; texts bytewise", (2, 2), True)),
-    _comparison("greater", Cell("x > y; texts bytewise", ("é", "z"), True)),
-    _comparison("greater_equal", Cell("x is at least y; texts bytewise", (1, 2), False)),
+    _comparison("equal", "=", Cell("x = y; texts bytewise", ("e\N{COMBINING ACUTE ACCENT}", "é"), True)),
+    _comparison("not_equal", "<>", Cell("x is not y; texts bytewise", ("a ", "a"), True)),
+    _comparison("less", "<", Cell("x < y; texts bytewise, false before true", ("B", "a"), True)),
+    _comparison("less_equal", "<=", Cell("x is at most y; texts bytewise", (2, 2), True)),
+    _comparison("greater", ">", Cell("x > y; texts bytewise", ("é", "z"), True)),
+    _comparison("greater_equal", ">=", Cell("x is at least y; texts bytewise", (1, 2), False)),
     Function(
         "and", "conditions", _BOOL, Cell("true if all are true", (True, True), True),
         Cell("false if one is false, else NULL if one is NULL", (None, False), False), NEVER, _TRUTH,
@@ -99,16 +101,17 @@ FUNCTIONS = (
     ),
     Function(
         "is_null", "any value", "true or false, never NULL", Cell("whether x is NULL", (1,), False),
-        Cell("true", (None,), True), NEVER, NEVER, is_null, 1, 1,
+        Cell("true", (None,), True), NEVER, NEVER, is_null, 1, 1, same("is_null"),
     ),
     Function(
         "coalesce", "values of one kind", "the same kind; NULL only if all can be",
         Cell("the first value that is not NULL", (None, 2, 3), 2), Cell("NULL if all are NULL", (None, None)),
-        _OVERFLOW, _KINDS, coalesce, 1, None,
+        _OVERFLOW, _KINDS, coalesce, 1, None, same("coalesce"),
     ),
     Function(
         "null_if", "two values of one kind", "the kind of the first", Cell("NULL if x = y, else x", (1, 2), 1),
         Cell("x if y is NULL; NULL if x is", (1, None), 1), _OVERFLOW, _KINDS, null_if, 2, 2,
+        same("null_if"), "NULLIF",
     ),
     Function(
         "case", "condition, value, condition, value, ..., otherwise (NULL if left out)", "the kind of the values",
@@ -116,16 +119,17 @@ FUNCTIONS = (
         Cell("a NULL condition is not true", (None, 1, 2), 2),
         Cell("refused if a common step takes a range to 2^126", (True, 2**125, 0.1), REFUSED),
         Cell("refused for values of two kinds", (True, 1, "a"), REFUSED), case, 2, None,
+        lambda *parts: apply("case", parts if len(parts) % 2 else (*parts, None)),
     ),
     Function(
         "in", "a value, and values of its kind", _BOOL, Cell("whether x equals one of them", (2, 1, 2), True),
         Cell("true if one is equal, else NULL if x or one of them is NULL", (2, 1, None)), _OVERFLOW, _KINDS,
-        member, 2, None,
+        member, 2, None, same("in"),
     ),
     Function(
         "between", "three values of one kind", _BOOL, Cell("x >= low and x <= high", (2, 1, 2), True),
         Cell("as `and` has it", (5, 10, None), False),
         Cell("refused if a common step takes a range to 2^126", (2**125, 0.1, 1), REFUSED),
-        Cell("refused for two kinds", (1, "a", 2), REFUSED), between, 3, 3,
+        Cell("refused for two kinds", (1, "a", 2), REFUSED), between, 3, 3, same("between"),
     ),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from math import ceil, floor
 
 from dalenius.query.expressions import Expression, Literal
 from dalenius.query.functions.arguments import (
+    ONE,
     as_kind,
     bounds,
     common,
@@ -27,7 +28,7 @@ from dalenius.query.functions.arguments import (
     whole_constant,
 )
 from dalenius.query.functions.dates import add_days, bin_of_dates, days_between
-from dalenius.query.functions.evaluation import apply
+from dalenius.query.functions.evaluation import apply, on_grid, same
 from dalenius.query.functions.signatures import NEVER, REFUSED, Cell, Function, Unfit
 from dalenius.query.plan.figures import hull
 from dalenius.query.types import Bool, Number, Ranged, Text
@@ -187,7 +188,7 @@ def regridded(name: str, x: Expression, unit: Fraction) -> Expression:
     return made(name, (x, times, over), domain)
 
 
-def binned(x: Expression, width: Expression) -> Expression:
+def bin_number(x: Expression, width: Expression) -> Expression:
     size = constant_number(width, "the width")
     if size <= 0:
         raise Unfit("the width of a bin must be positive", "Give a width above 0, such as bin(age, 10).")
@@ -226,67 +227,70 @@ FUNCTIONS = (
     Function(
         "add", "two numbers; a date and days", "a number in the coarsest step that holds both; a date",
         Cell("x + y", (2, Decimal("0.5")), Decimal("2.5")), Cell(_NULL, (1, None)),
-        Cell(_WIDE, (_HUGE, _HUGE), REFUSED), NEVER, add, 2, 2,
+        Cell(_WIDE, (_HUGE, _HUGE), REFUSED), NEVER, add, 2, 2, same("add"), "+",
     ),
     Function(
         "subtract", "two numbers; a date and days; two dates", "a number in the coarsest step that holds both; a date",
         Cell("x - y; of dates, the days between", (2, Decimal("0.5")), Decimal("1.5")), Cell(_NULL, (None, 1)),
-        Cell(_WIDE, (-_HUGE, _HUGE), REFUSED), NEVER, subtract, 2, 2,
+        Cell(_WIDE, (-_HUGE, _HUGE), REFUSED), NEVER, subtract, 2, 2, same("subtract"), "-",
     ),
     Function(
         "multiply", _NUMBERS, "a number; its step is the product of the steps, times a constant factor",
         Cell("x * y", (Decimal("1.5"), Decimal("-0.5")), Decimal("-0.75")), Cell(_NULL, (0, None)),
         Cell("refused if the range can reach 2^126 steps; a constant factor changes the step and cannot overflow"),
-        NEVER, multiply, 2, 2,
+        NEVER, multiply, 2, 2, same("multiply"), "*",
     ),
     Function(
         "divide", _NUMBERS, "a number in steps of 0.000000001, or the numerator's step if that is finer",
         Cell("x / y, rounded down to the step", (-1, 3), Decimal("-0.333333334")), Cell(_NULL, (None, 2)),
-        Cell(_WIDE, (_HUGE, 3), REFUSED), Cell(_ZERO, (1, 0)), divide, 2, 2,
+        Cell(_WIDE, (_HUGE, 3), REFUSED), Cell(_ZERO, (1, 0)), divide, 2, 2, lambda x, y: x / y, "/",
     ),
     Function(
         "floor_divide", _NUMBERS, "a whole number",
         Cell("x / y, rounded down", (-7, 2), -4), Cell(_NULL, (None, 2)),
         Cell(_WIDE, (1, _HUGE), REFUSED), Cell(_ZERO, (7, 0)), floor_divide, 2, 2,
+        lambda x, y: same("floor_divide")(Fraction(x), Fraction(y)), "//",
     ),
     Function(
         "modulo", _NUMBERS, "a number in the coarsest step that holds both",
         Cell("x - y * floor(x / y): has the sign of y", (-7, 2), 1), Cell(_NULL, (7, None)),
-        Cell(_WIDE, (1, _HUGE), REFUSED), Cell(_ZERO, (7, 0)), modulo, 2, 2,
+        Cell(_WIDE, (1, _HUGE), REFUSED), Cell(_ZERO, (7, 0)), modulo, 2, 2, same("modulo"), "%",
     ),
     Function(
         "negate", "a number", "a number in the same step",
-        Cell("-x", (3,), -3), Cell(_NULL, (None,)), NEVER, NEVER, negate, 1, 1,
+        Cell("-x", (3,), -3), Cell(_NULL, (None,)), NEVER, NEVER, negate, 1, 1, same("negate"),
     ),
     Function(
         "abs", "a number", "a number in the same step",
-        Cell("x without its sign", (-3,), 3), Cell(_NULL, (None,)), NEVER, NEVER, absolute, 1, 1,
+        Cell("x without its sign", (-3,), 3), Cell(_NULL, (None,)), NEVER, NEVER, absolute, 1, 1, same("abs"),
     ),
     Function(
         "sign", "a number", "-1, 0 or 1",
-        Cell("-1, 0 or 1", (Decimal("-0.5"),), -1), Cell(_NULL, (None,)), NEVER, NEVER, sign, 1, 1,
+        Cell("-1, 0 or 1", (Decimal("-0.5"),), -1), Cell(_NULL, (None,)), NEVER, NEVER, sign, 1, 1, same("sign"),
     ),
     Function(
         "least", "values of one kind", "the same kind, with the range that is left",
         Cell("the smallest", (3, Decimal("1.5"), 2), Decimal("1.5")), Cell(_NULL, (1, None)),
         Cell("refused if a common step takes a range to 2^126", (_HUGE, Fraction(1, 3)), REFUSED), NEVER,
-        least, 1, None,
+        least, 1, None, same("least"),
     ),
     Function(
         "greatest", "values of one kind", "the same kind, with the range that is left",
         Cell("the largest; texts bytewise", ("a", "B", "é"), "é"), Cell(_NULL, (None, 1)),
         Cell("refused if a common step takes a range to 2^126", (_HUGE, Fraction(1, 3)), REFUSED), NEVER,
-        greatest, 1, None,
+        greatest, 1, None, same("greatest"),
     ),
     Function(
         "floor", "a number", "a whole number",
         Cell("the largest whole number up to x", (Decimal("-1.5"),), -2), Cell(_NULL, (None,)),
         Cell(_WIDE, (Fraction(_HUGE, 3),), REFUSED), NEVER, floored, 1, 1,
+        lambda x: float(on_grid("floor", x, ONE)),
     ),
     Function(
         "ceil", "a number", "a whole number",
         Cell("the smallest whole number from x on", (Decimal("-1.5"),), -1), Cell(_NULL, (None,)),
         Cell(_WIDE, (Fraction(_HUGE, 3),), REFUSED), NEVER, ceiled, 1, 1,
+        lambda x: float(on_grid("ceil", x, ONE)),
     ),
     Function(
         "round", "a number, and a constant number of digits (0 if left out, negative for tens)",
@@ -294,17 +298,19 @@ FUNCTIONS = (
         Cell("the nearest number with so many digits; halves away from zero", (Decimal("-2.5"),), -3),
         Cell(_NULL, (None, 1)), Cell(_WIDE, (Fraction(_HUGE, 3), 0), REFUSED),
         Cell("refused unless digits is a whole constant from -30 to 30", (1, 31), REFUSED), rounded, 1, 2,
+        lambda x, digits=0: float(on_grid("round", x, Fraction(10) ** -int(digits))),
     ),
     Function(
         "clamp", "a number or date, and two constants", "the same step, between the bounds",
         Cell("x moved to the nearest bound if it lies outside", (17, 0, 10), 10),
         Cell("NULL if x is NULL", (None, 0, 1)), NEVER,
-        Cell("refused if nothing lies between the bounds", (1, 5, 3), REFUSED), clamp, 3, 3,
+        Cell("refused if nothing lies between the bounds", (1, 5, 3), REFUSED), clamp, 3, 3, same("clamp"),
     ),
     Function(
         "bin", "a number or date, and a constant width (for dates: in days)", "a number in steps of the width; a date",
         Cell("the lower edge of the bin of x; bins begin at 0, for dates at 0001-01-01, a Monday", (-7, 5), -10),
         Cell("NULL if x is NULL", (None, 5)), Cell(_WIDE, (_HUGE, Fraction(2, 3)), REFUSED),
-        Cell("refused unless the width is a positive constant", (7, 0), REFUSED), binned, 2, 2,
+        Cell("refused unless the width is a positive constant", (7, 0), REFUSED), bin_number, 2, 2,
+        lambda x, width: on_grid("floor", x, Fraction(width)),
     ),
 )  # fmt: skip

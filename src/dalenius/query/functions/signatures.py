@@ -1,4 +1,4 @@
-"""What is known of a function before it is called: what it takes, gives and means, and what happens at the edges."""
+"""All that is said of a function: what it takes, gives and means, how it is written, and what happens at the edges."""
 
 from __future__ import annotations
 
@@ -34,7 +34,12 @@ NEVER = Cell("cannot happen")
 
 @dataclass(frozen=True)
 class Function:
-    """A scalar function: total, and with the same meaning on every engine."""
+    """A scalar function: total, and with the same meaning on every engine, before the noise and after it.
+
+    `build` makes of arguments with domains an expression with a domain, of parts whose meaning on codes stands in
+    `evaluation`; released values have domains too, so this is their meaning as well. `floats` is the meaning where an
+    argument is a float, as a mean is, which has no codes; None where no float fits.
+    """
 
     name: str
     takes: str
@@ -46,6 +51,9 @@ class Function:
     build: Callable[..., Expression]
     least: int
     most: int | None
+    floats: Callable[..., Any] | None = None
+    sql: str = ""
+    """The operator or name in SQL; without one, its own name in capitals."""
 
 
 def arity(function: Function) -> str:

@@ -103,6 +103,7 @@ FUNCTIONS = (
     Function(
         "concat", "texts", _TEXTS, Cell("one after the other", ("a", "b", "c"), "abc"), Cell(_NULL, ("a", None)),
         Cell(_TOO_LONG, ("a" * LONGEST_TEXT, "b")), _PAIR, text_of_texts("concat", null=True), 1, None,
+        sql="||",
     ),
     Function(
         "lower", "a text", _TEXTS, Cell("A to Z in lower case; all else as it is", ("ÄBİ",), "Äbİ"),

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from dalenius.privacy.neighbours import Neighbours, require_same
 from dalenius.query.expressions import Call, Column, Expression, Schema
 from dalenius.query.plan.figures import combinations, hull, least_known, product, total_known
-from dalenius.query.tables import EachRow, Most, Table
+from dalenius.query.tables import ContributionBounds, EachRow, Table
 from dalenius.query.types import Domain, Ranged
 
 UNIT = "unit"
@@ -60,6 +61,13 @@ class Relation(ABC):
         """The populations whose units its rows belong to; none for a public relation."""
         names = {table.protection.population: None for table in self.tables if table.protection}
         return tuple(sorted(names))
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The one neighbour relation of its private tables; refused where they have different ones."""
+        found = {table.name: table.protection.neighbours for table in self.tables if table.protection}
+        require_same(**found)
+        return next(iter(found.values()))
 
     @property
     def private(self) -> bool:
@@ -296,13 +304,13 @@ class Join(Relation):
     def _carried(self) -> tuple[Relation, int | None]:
         """The side whose rows are carried on, and how many rows of the other, a public one, each of them matches."""
         if self.right.private:
-            return self.right, matched(self.left, [one for one, _ in self.on])
-        return self.left, matched(self.right, [other for _, other in self.on])
+            return self.right, match_rows(self.left, [one for one, _ in self.on])
+        return self.left, match_rows(self.right, [other for _, other in self.on])
 
     def _repeats_of(self, column: str | None) -> int | None:
         if column is None or column in self.left.schema:
-            return product(self.left.repeats(column), matched(self.right, [other for _, other in self.on]))
-        return product(self.right.repeats(column), matched(self.left, [one for one, _ in self.on]))
+            return product(self.left.repeats(column), match_rows(self.right, [other for _, other in self.on]))
+        return product(self.right.repeats(column), match_rows(self.left, [one for one, _ in self.on]))
 
 
 @dataclass(frozen=True)
@@ -391,7 +399,7 @@ class Distinct(Relation):
 
 
 @dataclass(frozen=True)
-class Few(Relation):
+class LimitPerUnit(Relation):
     """Of each unit at most `most` rows: those with the smallest pairs (public hash of the unit and all columns of the
     row, the columns), so equal rows are interchangeable and no position enters.
 
@@ -548,14 +556,14 @@ def _steps(tables: Sequence[Table], population: str) -> int:
     return 1 + sum(steps - 1 for steps in {guard.claims: guard.steps for guard in guards}.values())
 
 
-def matched(public: Relation, terms: Sequence[Expression]) -> int | None:
+def match_rows(public: Relation, terms: Sequence[Expression]) -> int | None:
     """How many rows of a public relation have these terms equal to given values, at most: the most frequent value of
     a column decides where a column is compared as it is, else the number of rows."""
     bare = [public.repeats(term.name) for term in terms if isinstance(term, Column)]
     return least_known(*bare, public.repeats(None))
 
 
-def default_most(relation: Relation) -> Most | None:
+def default_most(relation: Relation) -> ContributionBounds | None:
     """What one unit may contribute by the limits that the owner set; None where each row is a unit.
 
     A union holds the rows of all its parts, so the limits of those that hold rows of one population add up; elsewhere
@@ -567,10 +575,10 @@ def default_most(relation: Relation) -> Most | None:
     limits = [most for most in parts or map(default_most, relation.children) if most]
     if not limits:
         return None
-    return Most(rows=max(most.rows for most in limits), groups=max(most.groups for most in limits))
+    return ContributionBounds(rows=max(most.rows for most in limits), groups=max(most.groups for most in limits))
 
 
-def _of_population(union: Union, population: str) -> Most | None:
+def _of_population(union: Union, population: str) -> ContributionBounds | None:
     """What a unit of one population may contribute to the parts of a union that hold its rows; one row, where each
     row is a unit."""
     parts = [part for part in union.parts if population in part.populations]
@@ -580,4 +588,4 @@ def _of_population(union: Union, population: str) -> Most | None:
     own = [part.rows_of_unit or 1 for part in parts]
     rows = sum(most.rows if most else size for most, size in zip(limits, own, strict=True))
     groups = sum(most.groups if most else size for most, size in zip(limits, own, strict=True))
-    return Most(rows=rows, groups=groups)
+    return ContributionBounds(rows=rows, groups=groups)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from dalenius.errors import NotUnderstood, UnknownName
-from dalenius.query.syntax.syntax import Apply, Constant, Term
+from dalenius.query.syntax import Apply, Constant, Term
 
 SCALARS: Mapping[str, tuple[str, int, int | None]] = {
     "abs": ("abs", 1, 1), "sign": ("sign", 1, 1), "floor": ("floor", 1, 1), "ceil": ("ceil", 1, 1),

@@ -9,13 +9,13 @@ from sqlglot import exp
 
 from dalenius.query.sql.grammar import only, refusal
 from dalenius.query.sql.terms import READERS, identifier, name, number, operand, term
-from dalenius.query.syntax.syntax import (
+from dalenius.query.syntax import (
     Apply,
     Item,
     Joined,
     Name,
     Order,
-    Query,
+    QueryTree,
     Select,
     Source,
     Subquery,
@@ -23,8 +23,11 @@ from dalenius.query.syntax.syntax import (
     Term,
     UnionAll,
     UnitsIn,
+    called,
+    conjunction,
+    conjuncts,
+    using,
 )
-from dalenius.query.syntax.using import called, conjunction, conjuncts, using
 
 MOST_JOINS = 31
 """Joins in one SELECT."""
@@ -32,7 +35,7 @@ MOST_JOINS = 31
 Kind = Literal["inner", "left", "right", "full", "cross"]
 
 
-def query(node: exp.Expr) -> Query:
+def query(node: exp.Expr) -> QueryTree:
     """A SELECT, or a UNION ALL of several."""
     if type(node) is exp.Subquery:
         only(node, "this")
@@ -53,7 +56,7 @@ _REFUSED = {
 }
 
 
-def _union(node: exp.Union) -> Query:
+def _union(node: exp.Union) -> QueryTree:
     if node.args.get("distinct"):
         raise refusal(node, rule="UNION would remove equal rows of different people", instead="Write UNION ALL.")
     for part in ("order", "limit"):
@@ -65,7 +68,7 @@ def _union(node: exp.Union) -> Query:
     return UnionAll(tuple(parts), _common(node))
 
 
-def _parts(part: Query, node: exp.Expr) -> tuple[Query, ...]:
+def _parts(part: QueryTree, node: exp.Expr) -> tuple[QueryTree, ...]:
     flat = isinstance(part, UnionAll) and not part.common and type(node) is exp.Union
     return part.parts if isinstance(part, UnionAll) and flat else (part,)
 
@@ -152,7 +155,7 @@ def _distinct(node: exp.Expr | None) -> bool:
     return True
 
 
-def _common(node: exp.Expr) -> tuple[tuple[str, Query], ...]:
+def _common(node: exp.Expr) -> tuple[tuple[str, QueryTree], ...]:
     clause = node.args.get("with_")
     if clause is None:
         return ()
@@ -160,7 +163,7 @@ def _common(node: exp.Expr) -> tuple[tuple[str, Query], ...]:
     return tuple(_named(each) for each in clause.expressions)
 
 
-def _named(node: exp.Expr) -> tuple[str, Query]:
+def _named(node: exp.Expr) -> tuple[str, QueryTree]:
     only(node, "this", "alias")
     return _alias(node) or "", query(node.this)
 

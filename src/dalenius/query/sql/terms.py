@@ -13,7 +13,7 @@ from sqlglot import exp
 from dalenius.errors import InvalidParameter
 from dalenius.query.sql import names as sql_names
 from dalenius.query.sql.grammar import SEE_THE_LIST, only, refusal, written
-from dalenius.query.syntax.syntax import Apply, Constant, Name, Term, UnitsIn
+from dalenius.query.syntax import Apply, Constant, Name, Term, UnitsIn
 from dalenius.query.types import as_date, as_moment
 
 MOST_DIGITS = 40

@@ -10,15 +10,15 @@ from typing import Any
 
 from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.privacy.numbers import Number, exact, whole
+from dalenius.query.rendering import query_text
 from dalenius.query.sql.reader import read
-from dalenius.query.syntax.rendering import query_text
-from dalenius.query.syntax.syntax import Query
+from dalenius.query.syntax import QueryTree
 from dalenius.randomness.entropy import system_entropy
 
 _KEY = re.compile(r"[ -~]{1,200}", re.ASCII)
 
 
-def sql_text(query: Query) -> str:
+def sql_text(query: QueryTree) -> str:
     """The SQL that asks the same; refuses a question that SQL cannot say.
 
     Guarantee: whoever reads the text has an equal question.

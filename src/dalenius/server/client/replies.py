@@ -9,16 +9,16 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dalenius.curator.answers.answers import Answer
-from dalenius.curator.answers.encoding import decoded
-from dalenius.curator.answers.values import read
-from dalenius.curator.asking.asking import Cost, ExpectedErrors
-from dalenius.curator.curator import Balance
-from dalenius.curator.ledger.entries import amount_from
-from dalenius.curator.registry.records import PopulationRecord, StudyRecord
-from dalenius.curator.registry.registry import Registry
-from dalenius.curator.shelf import Replay
-from dalenius.query.estimates.expectations import ExpectedError
+from dalenius.ledger.accounts import amount_from
+from dalenius.measuring.expectations import ExpectedError
+from dalenius.session.answers.answers import Answer
+from dalenius.session.answers.encoding import decoded, read
+from dalenius.session.curator import Balance
+from dalenius.session.purchases import Cost
+from dalenius.session.query import ExpectedErrors
+from dalenius.session.registry.records import PopulationRecord, StudyRecord
+from dalenius.session.registry.registry import Registry
+from dalenius.session.shelf import Replay
 
 Facts = Mapping[str, Any]
 
@@ -60,7 +60,7 @@ def answer(facts: Facts) -> Answer:
 
 
 def replays(facts: Facts) -> tuple[Replay, ...]:
-    """The answers that can be had again."""
+    """The stored answers that are free."""
     return tuple(_replay(each) for each in facts["replays"])
 
 

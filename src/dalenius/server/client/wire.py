@@ -1,4 +1,7 @@
-"""Requests and replies: what is sent again when the network fails, and how errors of the server are raised here."""
+"""Errors of the wire, raised as the classes that the same calls raise in one process, with the same texts.
+
+Requests and replies: what is sent again when the network fails, and how errors of the server are raised here.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dalenius.curator.extras import optional
-from dalenius.errors import InvalidParameter, ServerUnreachable
+from dalenius import errors
+from dalenius.errors import DaleniusError, InvalidParameter, ServerUnreachable, WorkStopped
+from dalenius.lazy import optional
 from dalenius.randomness.entropy import system_entropy
-from dalenius.server.client.faults import is_stopped, raised
+
+_CLASSES: Mapping[str, type[DaleniusError]] = {
+    name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, DaleniusError)
+}
+
+
+def raised(facts: Mapping[str, Any]) -> DaleniusError:
+    """The error that a reply tells of. The text is the server's; the facts behind it stay there.
+
+    Guarantee: only classes of `dalenius.errors` are made; an unknown name gives their root.
+    """
+    said = facts.get("error")
+    said = said if isinstance(said, dict) else {}
+    kind = _CLASSES.get(str(said.get("type")), DaleniusError)
+    error = kind.__new__(kind)
+    Exception.__init__(error, str(said.get("message", "the server gave no reason")))
+    return error
+
+
+def is_stopped(facts: Mapping[str, Any]) -> bool:
+    """Whether a reply tells of work that was charged and has no answer."""
+    return isinstance(raised(facts), WorkStopped)
+
+
+def as_given(error: DaleniusError, name: str, sent: object, given: object) -> DaleniusError:
+    """The error with a parameter shown as it was given here, and not as it was sent."""
+    text = str(error).replace(f"{name} is {sent!r},", f"{name} is {given!r},", 1)
+    Exception.__init__(error, text)
+    return error
+
 
 PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds before each new attempt; each is drawn from half of it to the whole."""
@@ -23,7 +56,7 @@ CONNECT_SECONDS, REPLY_SECONDS, RUN_SECONDS = 10.0, 60.0, 180.0
 
 
 @dataclass(frozen=True)
-class Reply:
+class WireReply:
     """A status, the headers that matter, and the JSON value of the body."""
 
     status: int
@@ -107,17 +140,17 @@ class Wire:
         for pause in PAUSES:
             found = self._attempt(method, path, request)
             lost = lost or isinstance(found, str)
-            wait = found.wait_for(_spread(pause), lost=lost) if isinstance(found, Reply) else _spread(pause)
+            wait = found.wait_for(_spread(pause), lost=lost) if isinstance(found, WireReply) else _spread(pause)
             if wait is None:
                 break
             self._sleep(wait)
         else:
             found = self._attempt(method, path, request)
-        if isinstance(found, Reply):
+        if isinstance(found, WireReply):
             return found.checked()
         raise ServerUnreachable(self.url, problem=found, instead=_advice(key))
 
-    def _attempt(self, method: str, path: str, request: Mapping[str, Any]) -> Reply | str:
+    def _attempt(self, method: str, path: str, request: Mapping[str, Any]) -> WireReply | str:
         """A reply, or why there was none."""
         if self._client.is_closed:
             raise InvalidParameter("session", "closed", allowed="open", hint="Connect again.")
@@ -127,7 +160,7 @@ class Wire:
         except self._httpx.TransportError as error:
             return f"no reply came ({type(error).__name__})"  # its text may name what the environment holds
 
-    def _read(self, reply: Any) -> Reply | str:
+    def _read(self, reply: Any) -> WireReply | str:
         """What the server says; or that something between failed (502, 504), while the server may have answered."""
         try:
             facts = json.loads(reply.content)
@@ -139,7 +172,7 @@ class Wire:
                 return problem
             raise ServerUnreachable(self.url, problem=problem, instead="Check the address.") from None
         wait = reply.headers.get("Retry-After", "")
-        return Reply(reply.status_code, float(wait) if wait.isascii() and wait.isdigit() else None, facts)
+        return WireReply(reply.status_code, float(wait) if wait.isascii() and wait.isdigit() else None, facts)
 
 
 def _spread(pause: float) -> float:

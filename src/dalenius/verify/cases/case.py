@@ -16,7 +16,7 @@ from flint import arb
 from dalenius.privacy.losses import Loss
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.sensitivity import SensitivityLike
-from dalenius.verify.checked import Checked, finite
+from dalenius.verify.checked import CheckedPairs, finite
 
 Law: TypeAlias = dict[Any, arb]
 Calibrated: TypeAlias = Callable[..., Any]
@@ -61,7 +61,7 @@ class Case:
         mechanism = self.at(epsilon)
         return {value: self.law(mechanism, value) for value in self.values}
 
-    def checked(self, epsilon: Fraction) -> Checked:
+    def checked(self, epsilon: Fraction) -> CheckedPairs:
         """What the exact laws say about the claim."""
         return finite(self.tables(epsilon), self.pairs, truncated=not self.complete)
 

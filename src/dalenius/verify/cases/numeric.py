@@ -9,10 +9,10 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.mechanisms.gaussian import DiscreteGaussian
-from dalenius.mechanisms.histogram import Histogram, Marginals
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.randomized_response import CoinResponse, RandomizedResponse
+from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+from dalenius.mechanisms.noise.histogram import Histogram, OneWayMarginals
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
+from dalenius.mechanisms.noise.randomized_response import CoinResponse, RandomizedResponse
 from dalenius.privacy.neighbours import Neighbours
 from dalenius.privacy.reals import precise
 from dalenius.privacy.sensitivity import SensitivityLike
@@ -46,7 +46,7 @@ def cell_counts(cells: int) -> Callable[[Iterable[Any]], tuple[int, ...]]:
 
 
 def yes_counts(rows: Iterable[Any]) -> tuple[int, ...]:
-    return tuple(Marginals(2).counts(rows))
+    return tuple(OneWayMarginals(2).counts(rows))
 
 
 def _wide_vector_law(mechanism: DiscreteGaussian, value: tuple[int, ...]) -> Law:

@@ -8,20 +8,21 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Self
 
-from dalenius.mechanisms.exponential import ExponentialMechanism
-from dalenius.mechanisms.grouped_choice import GroupedChoice
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.limited_domain import LimitedTopK
-from dalenius.mechanisms.noisy_max import NoisyMax
-from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
-from dalenius.mechanisms.rank_grid import ValueCounts
+from dalenius.mechanisms.keys.limited_domain import LimitedTopK
+from dalenius.mechanisms.keys.thresholding import ThresholdedCounts
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.mechanisms.robust.order_statistics import SmoothQuantile
 from dalenius.mechanisms.robust.smooth import SmoothCauchy
-from dalenius.mechanisms.thresholding import ThresholdedCounts
+from dalenius.mechanisms.selection.exponential import ExponentialMechanism
+from dalenius.mechanisms.selection.grouped_choice import GroupedChoice
+from dalenius.mechanisms.selection.noisy_max import NoisyMax
+from dalenius.mechanisms.selection.permute_and_flip import PermuteAndFlip
+from dalenius.mechanisms.selection.rank_grid import ValueCounts
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.numbers import Number, positive
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.verify.cases import grid_laws, robust_laws
+from dalenius.verify.cases import grids as grid_laws
+from dalenius.verify.cases import robust as robust_laws
 from dalenius.verify.cases.case import ADD, REPLACE, Calibrated, Case, neighbouring
 from dalenius.verify.cases.grids import of_grid
 from dalenius.verify.cases.keys import key_cases

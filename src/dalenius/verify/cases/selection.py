@@ -1,23 +1,68 @@
-"""Choices by score, with their exact laws."""
+"""Choices by score, with their exact laws.
+
+The exact law of the ordered list that one-shot top-k gives.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import accumulate, permutations
 from typing import Any
 
 from flint import arb
 
-from dalenius.mechanisms.exponential import ExponentialMechanism
-from dalenius.mechanisms.histogram import Marginals
-from dalenius.mechanisms.noisy_max import NoisyMax
-from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
-from dalenius.mechanisms.prefix import PrefixSearch
-from dalenius.mechanisms.top_k import OneShotTopK, TopK
+from dalenius.mechanisms.noise.histogram import OneWayMarginals
+from dalenius.mechanisms.selection.exponential import ExponentialMechanism
+from dalenius.mechanisms.selection.noisy_max import NoisyMax
+from dalenius.mechanisms.selection.permute_and_flip import PermuteAndFlip
+from dalenius.mechanisms.selection.prefix import PrefixSearch
+from dalenius.mechanisms.selection.top_k import OneShotTopK, TopK
 from dalenius.privacy.reals import precise
+from dalenius.randomness.laws import DiscreteLaplaceLaw
 from dalenius.verify.cases.case import ADD, REPLACE, Calibrated, Case, Law, LawOf, neighbouring
 from dalenius.verify.cases.numeric import YES_NO, yes_counts
-from dalenius.verify.cases.ordered_lists import one_shot_law
+
+Scores = tuple[int, ...]
+
+
+def one_shot_law(mechanism: OneShotTopK, scores: Scores) -> dict[Scores, arb]:
+    """The exact law of the ordered list, by summing over the values of the noisy scores."""
+    lists = permutations(range(len(scores)), mechanism.k)
+    return {listed: one_shot_chance(mechanism, listed, scores) for listed in lists}
+
+
+@cache
+def _pmf(scale: Fraction, noise: int) -> arb:
+    return DiscreteLaplaceLaw(scale).pmf(noise)
+
+
+@cache
+def _cdf(scale: Fraction, noise: int) -> arb:
+    return DiscreteLaplaceLaw(scale).cdf(noise)
+
+
+def one_shot_chance(mechanism: OneShotTopK, listed: Scores, scores: Scores) -> arb:
+    reach = int(70 * mechanism.scale) + 1
+    levels = range(min(scores) - reach, max(scores) + reach + 1)
+    with precise():
+
+        def below(rival: int, own: int, level: int) -> arb:  # of equals the first comes first
+            return _cdf(mechanism.scale, level - scores[rival] - (rival < own))
+
+        last = listed[-1]
+        chain = [_pmf(mechanism.scale, level - scores[last]) for level in levels]
+        for rival in set(range(len(scores))) - set(listed):
+            chain = [part * below(rival, last, level) for part, level in zip(chain, levels, strict=True)]
+        for own, behind in zip(listed[-2::-1], listed[:0:-1], strict=True):
+            so_far = list(accumulate(chain))
+            usable = [arb(0), *so_far[:-1]] if behind < own else so_far
+            chain = [
+                _pmf(mechanism.scale, level - scores[own]) * part for part, level in zip(usable, levels, strict=True)
+            ]
+        return sum(chain, arb(0, 2 * len(scores) * _cdf(mechanism.scale, -reach)))
 
 
 def index_law(mechanism: Any, value: tuple[int, ...]) -> Law:
@@ -25,14 +70,14 @@ def index_law(mechanism: Any, value: tuple[int, ...]) -> Law:
     return law if isinstance(law, dict) else dict(enumerate(law))
 
 
-class Names(Counter[str]):
+class NameCounts(Counter[str]):
     """How often each name occurs, as a key of the table of laws."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
 
 
-def prefix_law(mechanism: PrefixSearch, value: Names, found: str = "") -> Law:
+def prefix_law(mechanism: PrefixSearch, value: NameCounts, found: str = "") -> Law:
     """By following every path: a letter leads on, no letter ends the name."""
     if len(found) == mechanism.length:
         return {found: arb(1)}
@@ -48,7 +93,7 @@ def prefix_law(mechanism: PrefixSearch, value: Names, found: str = "") -> Law:
 
 
 def _three_answers(rows: Iterable[Any]) -> tuple[int, ...]:
-    return tuple(Marginals(3).counts(rows))
+    return tuple(OneWayMarginals(3).counts(rows))
 
 
 def top_two(**parameters: Any) -> TopK:
@@ -74,7 +119,7 @@ def two_letters(**parameters: Any) -> PrefixSearch:
 def selection_cases() -> Iterator[Case]:
     for relation in (ADD, REPLACE):
         values, pairs = neighbouring(yes_counts, relation, YES_NO)
-        sensitivity = Marginals(2).sensitivity(relation)
+        sensitivity = OneWayMarginals(2).sensitivity(relation)
         kinds: list[tuple[str, Calibrated, LawOf]] = [
             ("exponential", ExponentialMechanism.calibrated, index_law),
             ("exponential with a base", uneven, index_law),
@@ -87,8 +132,8 @@ def selection_cases() -> Iterator[Case]:
             # Few candidates, so most of these bounds are approached and not attained.
             yield Case(name, relation, sensitivity, calibrated, values, pairs, law, tight=name == "permute and flip")
         values, pairs = neighbouring(_three_answers, relation, ((0, 0, 0), (1, 0, 0), (0, 1, 1), (1, 1, 1)), most=1)
-        sensitivity = Marginals(3).sensitivity(relation)
+        sensitivity = OneWayMarginals(3).sensitivity(relation)
         yield Case("two in one shot", relation, sensitivity, two_of_three, values, pairs, one_shot_law, tight=False)
-        values, pairs = neighbouring(Names, relation, ("", "a", "ab", "b"))
+        values, pairs = neighbouring(NameCounts, relation, ("", "a", "ab", "b"))
         moves = 1 if relation == ADD else 2
         yield Case("prefix search", relation, moves, two_letters, values, pairs, prefix_law, tight=False)

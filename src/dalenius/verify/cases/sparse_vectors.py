@@ -2,6 +2,11 @@
 
 A version is described by its noise and its rule for stopping. The threshold is 0 and questions are integers; all noise
 is integer, so the probability of a transcript is one sum over the threshold's noise, enclosed with its tail.
+
+Published sparse vectors that are not private.
+
+Those that Lyu, Su & Li 2017 (arXiv:1603.01699) number 3 to 6, and others, each with noise for a claim of `epsilon` at
+cutoff c and sensitivity 1.
 """
 
 from __future__ import annotations
@@ -18,8 +23,8 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from dalenius.mechanisms.numeric_sparse import NumericSparse
-from dalenius.mechanisms.sparse_vector import AboveThreshold, Sparse
+from dalenius.mechanisms.sparse.numeric_sparse import NumericSparse
+from dalenius.mechanisms.sparse.sparse_vector import AboveThreshold, Sparse
 from dalenius.privacy.reals import lower, precise
 from dalenius.randomness.laws import DiscreteLaplaceLaw
 
@@ -31,7 +36,7 @@ Transcript = tuple[Answer, ...]
 
 
 @dataclass(frozen=True)
-class Version:
+class SparseVectorVersion:
     """A sparse vector: what is noisy, what is told about a question that is above, and when it stops."""
 
     threshold_scale: Fraction | None
@@ -42,7 +47,7 @@ class Version:
     answer_scale: Fraction | None = None
 
     @classmethod
-    def of(cls, mechanism: AboveThreshold | Sparse | NumericSparse) -> Version:
+    def of(cls, mechanism: AboveThreshold | Sparse | NumericSparse) -> SparseVectorVersion:
         """One of ours."""
         if isinstance(mechanism, NumericSparse):
             search = cls.of(mechanism.search)
@@ -88,7 +93,7 @@ class Version:
 
 
 @cache
-def _segment(version: Version, pairs: tuple[tuple[int, Answer], ...]) -> arb:
+def _segment(version: SparseVectorVersion, pairs: tuple[tuple[int, Answer], ...]) -> arb:
     """The sum over the threshold's noise, and an enclosure of what is further out."""
     if version.threshold_scale is None:
         return reduce(mul, (_answers(version, question, answer, 0) for question, answer in pairs), arb(1))
@@ -103,7 +108,7 @@ def _segment(version: Version, pairs: tuple[tuple[int, Answer], ...]) -> arb:
 
 
 @cache
-def _column(version: Version, question: int | None, answer: Answer, reach: int) -> list[arb]:
+def _column(version: SparseVectorVersion, question: int | None, answer: Answer, reach: int) -> list[arb]:
     """The chance of an answer for each noise of the threshold; without a question, the chance of the noise itself."""
     if question is None and version.threshold_scale is not None:
         law = DiscreteLaplaceLaw(version.threshold_scale)
@@ -111,7 +116,7 @@ def _column(version: Version, question: int | None, answer: Answer, reach: int) 
     return [_answers(version, question or 0, answer, noise) for noise in range(-reach, reach + 1)]
 
 
-def _beyond(version: Version, pairs: tuple[tuple[int, Answer], ...], edge: int) -> arb:
+def _beyond(version: SparseVectorVersion, pairs: tuple[tuple[int, Answer], ...], edge: int) -> arb:
     """An upper bound on the chance of all answers for lines beyond the edge: there, chances fall or rise to 1."""
     result = arb(1)
     for question, answer in pairs:
@@ -120,7 +125,7 @@ def _beyond(version: Version, pairs: tuple[tuple[int, Answer], ...], edge: int) 
     return result
 
 
-def _answers(version: Version, question: int, answer: Answer, line: int) -> arb:
+def _answers(version: SparseVectorVersion, question: int, answer: Answer, line: int) -> arb:
     if answer is None:
         return 1 - _reaches(version.query_scale, line - question)
     if version.tells == "compared value":
@@ -144,7 +149,7 @@ def _lands(scale: Fraction | None, distance: int) -> arb:
 
 
 @dataclass(frozen=True)
-class Witness:
+class SeparatingTranscript:
     """A transcript that tells two neighbouring lists of answers apart by `loss`; None means for certain."""
 
     loss: Fraction | None
@@ -154,22 +159,22 @@ class Witness:
 
 
 def worst(
-    version: Version,
+    version: SparseVectorVersion,
     pairs: Iterable[tuple[Questions, Questions]],
     transcripts: Iterable[Transcript],
     bound: Callable[[arb], Fraction] = lower,
-) -> Witness:
+) -> SeparatingTranscript:
     """The transcript with the largest loss over all pairs; `bound`, `lower` or `upper`, says how losses are rounded."""
-    best, largest, told = Witness(Fraction(0), (), (), ()), arb(1), list(transcripts)
+    best, largest, told = SeparatingTranscript(Fraction(0), (), (), ()), arb(1), list(transcripts)
     law = cache(lambda questions: [version.probability(questions, transcript) for transcript in told])
     with precise(128):
         for here, there in pairs:
             for transcript, first, second in zip(told, law(here), law(there), strict=True):
                 if second == 0 and first > 0:
-                    return Witness(None, here, there, transcript)
+                    return SeparatingTranscript(None, here, there, transcript)
                 if first == 0 or not (end := _end(first / second, bound)) > largest:
                     continue
-                best, largest = Witness(bound(end.log()), here, there, transcript), end
+                best, largest = SeparatingTranscript(bound(end.log()), here, there, transcript), end
     return best
 
 
@@ -190,7 +195,7 @@ BELOW, STOPPED = -(10**9), 10**9  # codes in sampled transcripts
 
 
 def sampled(
-    version: Version, questions: Questions, size: int, laplace: Callable[[Fraction, int], NDArray[np.int64]]
+    version: SparseVectorVersion, questions: Questions, size: int, laplace: Callable[[Fraction, int], NDArray[np.int64]]
 ) -> NDArray[np.int64]:
     """`size` transcripts as rows; `laplace(scale, size)` gives the noise."""
 
@@ -214,3 +219,38 @@ def sampled(
         if version.redraw:
             line = np.where(above, noise(version.threshold_scale), line)
     return rows
+
+
+def compared_value_told(epsilon: Fraction, c: int) -> SparseVectorVersion:
+    """Algorithm 3: the number that is told is the one that was compared."""
+    return SparseVectorVersion(2 / epsilon, 2 * c / epsilon, c, "compared value", redraw=False)
+
+
+def noise_without_c(epsilon: Fraction, c: int) -> SparseVectorVersion:
+    """Algorithm 4: the noise of a question does not grow with the cutoff."""
+    return SparseVectorVersion(4 / epsilon, 4 / (3 * epsilon), c, redraw=False)
+
+
+def no_query_noise(epsilon: Fraction, c: int) -> SparseVectorVersion:
+    """Algorithm 5: questions are compared exactly, and there is no cutoff."""
+    return SparseVectorVersion(2 / epsilon, None, None, redraw=False)
+
+
+def no_cutoff(epsilon: Fraction, c: int) -> SparseVectorVersion:
+    """Algorithm 6: it never stops."""
+    return SparseVectorVersion(2 / epsilon, 2 / epsilon, None, redraw=False)
+
+
+def gap_told(epsilon: Fraction, c: int) -> SparseVectorVersion:
+    """The distance from the noisy threshold is told, with noise that pays for one bit only."""
+    return SparseVectorVersion(2 / epsilon, 2 * c / epsilon, c, "gap", redraw=False)
+
+
+def exact_branch(epsilon: Fraction, c: int) -> SparseVectorVersion:
+    """The slides' first attempt: branch on the exact value, then tell it with noise for c numbers."""
+    return SparseVectorVersion(None, None, c, "fresh value", answer_scale=c / epsilon)
+
+
+def slide(scale: Fraction) -> SparseVectorVersion:
+    """The slides' algorithm: fresh noise for each comparison but no noisy threshold and no cutoff."""
+    return SparseVectorVersion(None, scale, None, "fresh value", answer_scale=scale)

@@ -12,22 +12,23 @@ import pytest
 
 import dalenius as dl
 from clinics import CITIES, clinic, visits
-from dalenius.accounting.amounts import price
+from dalenius.accounting.amounts import Charge, price
 from dalenius.accounting.composition import repeated
-from dalenius.audit.replay.queries import replayed
-from dalenius.curator.databases import Database
+from dalenius.checks.replay.queries import replayed
 from dalenius.errors import InvalidParameter, QueryRefused, TheoremDoesNotApply
-from dalenius.mechanisms.rank_grid import ValueCounts
+from dalenius.measuring.pricing import priced
 from dalenius.mechanisms.robust.grouped import GroupedStatistic
 from dalenius.mechanisms.robust.order_statistics import SmoothQuantile
 from dalenius.mechanisms.robust.smooth import SmoothCauchy
 from dalenius.mechanisms.robust.stable_answers import StableMode
+from dalenius.mechanisms.selection.rank_grid import ValueCounts
 from dalenius.privacy.group import group_privacy
 from dalenius.privacy.losses import ApproximateDP, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.query.pricing.pricing import priced
 from dalenius.randomness.entropy import fresh_entropy
+from dalenius.session.databases import Database
+from dalenius.session.offers import bought
 
 MEDIANS = "SELECT city, ROBUST_MEDIAN(age) AS m FROM visits GROUP BY city"
 
@@ -78,9 +79,9 @@ def test_sql_and_frames_ask_for_it() -> None:
         assert sum(abs(found[city] - 49) > 10 for city in CITIES) <= 1, "Cauchy noise has heavy tails"
         assert set(answer["m ±"]) == {None}, "how large the noise was depends on the values"
     with clinic() as db:
-        assert db.table("visits").agg(m=dl.robust_median("cost")).run(epsilon=1).names == ("m",)
+        assert db.table("visits").agg(m=dl.aggregates.robust_median("cost")).run(epsilon=1).names == ("m",)
         assert db.sql("SELECT ROBUST_MEDIAN(day) AS d FROM visits").run(epsilon=1).names == ("d",)
-        assert db.table("visits").agg(m=dl.robust_quantile("cost", "0.9")).run(epsilon=1).names == ("m",)
+        assert db.table("visits").agg(m=dl.aggregates.robust_quantile("cost", "0.9")).run(epsilon=1).names == ("m",)
 
 
 def test_each_quantile_of_a_column_is_its_own_and_they_share_the_price() -> None:
@@ -142,8 +143,12 @@ def test_more_values_of_a_group_than_stated_are_noticed(text: str, monkeypatch: 
 
 
 def _priced(before: Database, after: Database, text: str) -> tuple[Any, Any, Any]:
-    price = priced(before.sql(text).question, amounts=before.sql(text).bought(epsilon=1))
-    return price, before._asker.curator.engine, after._asker.curator.engine
+    price = priced(before.sql(text).question, amounts=_offered(before))
+    return price, before._principal.curator.engine, after._principal.curator.engine
+
+
+def _offered(db: Database) -> dict[str, Charge]:
+    return bought([db._principal.population("patients")], epsilon=1, share=None)
 
 
 def test_trimmed_means_scales_and_modes_are_asked_for_in_sql_and_frames() -> None:
@@ -161,7 +166,9 @@ def test_trimmed_means_scales_and_modes_are_asked_for_in_sql_and_frames() -> Non
         assert {*answer["mean ±"], *answer["scale ±"], *answer["icd ±"]} == {None}
         frame = db.table("visits").group_by("city")
         asked = frame.agg(
-            mean=dl.robust_trimmed_mean("age", "0.1"), scale=dl.robust_scale("cost"), icd=dl.stable_mode("icd")
+            mean=dl.aggregates.robust_trimmed_mean("age", "0.1"),
+            scale=dl.aggregates.robust_scale("cost"),
+            icd=dl.aggregates.stable_mode("icd"),
         ).asked()
         assert asked.question.statistics == db.sql(text).question.statistics
 
@@ -181,7 +188,11 @@ def test_stable_and_proposed_quantiles_are_asked_for_in_sql_and_frames() -> None
         assert len(set(answer["m ±"])) == 1, "noise for one proposal is public"
         assert set(answer["c ±"]) == {None}
         frame = db.table("visits").group_by("city")
-        asked = frame.agg(s=dl.stable_median("age"), c=dl.stable_median("cost"), m=dl.proposed_median("age", 1)).asked()
+        asked = frame.agg(
+            s=dl.aggregates.stable_median("age"),
+            c=dl.aggregates.stable_median("cost"),
+            m=dl.aggregates.proposed_median("age", 1),
+        ).asked()
         assert asked.question.statistics == db.sql(text).question.statistics
         other = db.sql(text.replace("age, 1", "age, 2"))
         assert other.run(epsilon=1).receipt != db.sql(text).run(epsilon=1).receipt
@@ -214,11 +225,11 @@ def test_those_that_need_a_delta_share_it_and_together_keep_to_it() -> None:
     for neighbours in ("add_remove", "replace"):
         with clinic(neighbours=neighbours) as db:
             asked = db.sql(text)
-            offered = asked.bought(epsilon=1)["patients"]
-            found = priced(asked.question, amounts={"patients": offered})
+            offered = _offered(db)
+            found = priced(asked.question, amounts=offered)
             deltas = [step.charge["patients"].delta for step in found.steps]
             assert sum(delta > 0 for delta in deltas) == 3, "the keys, the mode and the scale"
-            assert found.charge["patients"] <= offered
+            assert found.charge["patients"] <= offered["patients"]
 
 
 def test_errors_are_told_before_paying() -> None:

@@ -14,13 +14,12 @@ from checks import SeededEntropy
 from dalenius.errors import InvalidParameter, MissingNeighbours
 from dalenius.mechanisms import robust
 from dalenius.mechanisms.robust import (
-    Choice,
     DistanceToInstability,
     InterquartileScale,
+    OneOf,
     Proposed,
     ProposedQuantile,
     ProposeTestRelease,
-    Sandbox,
     SmoothCauchy,
     SmoothEqualPairs,
     SmoothLaplace,
@@ -34,6 +33,7 @@ from dalenius.mechanisms.robust import (
     VoteOfBlocks,
 )
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
+from dalenius.sandbox import Sandbox
 
 ADD, REPLACE = AddRemove("row"), Replace("row")
 GRID: dict[str, Any] = {"lower": 0, "upper": 1000}
@@ -71,7 +71,7 @@ MADE: list[tuple[Any, dict[str, Any], Neighbours, Any]] = [
         {
             "function": first,
             "blocks": 3,
-            "aggregate": VoteOfBlocks(output=Choice((100, 300)), epsilon=Fraction(1)),
+            "aggregate": VoteOfBlocks(output=OneOf((100, 300)), epsilon=Fraction(1)),
             "sandbox": Sandbox(seconds=Fraction(1)),
         },
         ADD,

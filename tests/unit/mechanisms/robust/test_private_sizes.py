@@ -15,16 +15,16 @@ import pytest
 from flint import arb
 
 from checks import SeededEntropy
+from costs import cases
 from dalenius.errors import TheoremDoesNotApply
-from dalenius.mechanisms.rank_grid import ValueCounts
 from dalenius.mechanisms.robust.order_statistics import FINENESS, SmoothTrimmedMean
 from dalenius.mechanisms.robust.profiles import Ordered, TrimmedReach
 from dalenius.mechanisms.robust.propose_test_release import ProposedQuantile
-from dalenius.mechanisms.robust.quartile_edits import edits_out_of_bin
-from dalenius.mechanisms.robust.scale import SYSTEMS, InterquartileScale, Spread, System, bin_edges
+from dalenius.mechanisms.robust.scale import SYSTEMS, InterquartileScale, Spread, System, bin_edges, edits_out_of_bin
 from dalenius.mechanisms.robust.smooth import SmoothCauchy, smooth_bound
 from dalenius.mechanisms.robust.stability import FAR, stable_leader
 from dalenius.mechanisms.robust.stable_answers import StableMode, StableQuantile
+from dalenius.mechanisms.selection.rank_grid import ValueCounts
 from dalenius.privacy.losses import ApproximateDP, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import ball, precise
@@ -77,7 +77,7 @@ def test_a_trimmed_mean_is_the_mean_of_the_quantiles_between(trim: Fraction) -> 
 
 
 @pytest.mark.textbook("S11.1", "S3.6")
-@pytest.mark.parametrize("rows", [1, 2])
+@cases("rows", [1, 2], fast=1)
 @pytest.mark.parametrize("trim", TRIMS, ids=str)
 def test_no_step_moves_a_trimmed_mean_further_than_its_profile_says(trim: Fraction, rows: int) -> None:
     top, every = 3, list(up_to(6, 3))
@@ -306,7 +306,7 @@ def proposed(**options: Any) -> ProposedQuantile:
 
 
 @pytest.mark.textbook("S11.6")
-@pytest.mark.parametrize("rows", [1, 2, 3])
+@cases("rows", [1, 2, 3], fast=1)
 @pytest.mark.parametrize("p", QUANTILES, ids=str)
 def test_the_distance_of_a_quantile_is_zero_next_to_another_and_moves_by_one(p: Fraction, rows: int) -> None:
     every = list(up_to(6, 3))
@@ -323,7 +323,7 @@ def test_the_distance_of_a_quantile_is_zero_next_to_another_and_moves_by_one(p: 
 
 @pytest.mark.textbook("S11.4")
 @pytest.mark.parametrize("rows", [1, 2, 3])
-@pytest.mark.parametrize("p", QUANTILES, ids=str)
+@cases("p", QUANTILES, ids=str, fast=1)
 def test_the_distance_of_a_proposal_is_zero_where_a_step_breaks_it_and_moves_by_one(p: Fraction, rows: int) -> None:
     every = list(up_to(6, 3))
     found = {each: proposed(p=p, rows=rows).proposed(each) for each in every}
@@ -351,7 +351,7 @@ def law(mechanism: StableQuantile | ProposedQuantile, rows: Rows) -> dict[Any, a
 
 
 @pytest.mark.textbook("S11.4", "S11.6")
-@pytest.mark.parametrize("made", [stable, proposed])
+@cases("made", [stable, proposed], fast=1)
 @pytest.mark.parametrize("rows", [1, 2])
 def test_no_pair_of_small_databases_refutes_the_claim_of_a_quantile(made: Any, rows: int) -> None:
     mechanism, databases = made(rows=rows, upper=2, epsilon=Fraction(2)), list(up_to(5, 2))

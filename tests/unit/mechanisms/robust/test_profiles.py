@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from costs import cases
 from dalenius.errors import InvalidParameter
-from dalenius.mechanisms.rank_grid import ValueCounts
 from dalenius.mechanisms.robust.profiles import Ordered, Reach, Windows, distance_beyond, grid, rank
+from dalenius.mechanisms.selection.rank_grid import ValueCounts
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 
 Rows = tuple[int, ...]
@@ -60,7 +61,7 @@ def tried(local: dict[Rows, int], relation: Neighbours, rows: Rows, k: int) -> i
 
 @pytest.mark.textbook("S3.5", "S3.6", "S11.1")
 @pytest.mark.parametrize(("size", "top"), [(1, 4), (2, 4), (3, 4), (4, 3), (5, 3), (6, 2)])
-@pytest.mark.parametrize("p", P, ids=str)
+@cases("p", P, ids=str, fast=1)
 def test_the_profile_of_a_quantile_is_the_largest_local_sensitivity_within_k_replacements(
     size: int, top: int, p: Fraction
 ) -> None:
@@ -99,7 +100,7 @@ def added_or_removed(p: Fraction, most: int, top: int) -> dict[Rows, int]:
 
 
 @pytest.mark.textbook("S3.6", "S11.1")
-@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5])
+@cases("size", [0, 1, 2, 3, 4, 5], fast=3)
 def test_the_profile_of_the_median_is_exact_where_values_are_added_or_removed(size: int) -> None:
     relation, top, far = AddRemove("row"), 3, 8 - size
     local = added_or_removed(HALF, 8, top)
@@ -108,7 +109,7 @@ def test_the_profile_of_the_median_is_exact_where_values_are_added_or_removed(si
         assert [profile(k) for k in range(far)] == [tried(local, relation, rows, k) for k in range(far)]
 
 
-@pytest.mark.parametrize("p", P, ids=str)
+@cases("p", P, ids=str, fast=1)
 def test_the_profile_of_other_quantiles_bounds_the_local_sensitivity_and_grows_to_neighbours(p: Fraction) -> None:
     relation, top = AddRemove("row"), 3
     local = added_or_removed(p, 7, top)
@@ -129,7 +130,7 @@ def test_the_profile_of_units_with_two_rows_bounds_what_a_unit_can_do(p: Fractio
         assert all(profile(k) <= Reach(ordered(far, top), p, rows=2)(k + 1) for far in twice for k in range(3))
 
 
-@pytest.mark.parametrize("p", P, ids=str)
+@cases("p", P, ids=str, fast=2)
 def test_the_profile_of_other_quantiles_is_mostly_exact(p: Fraction) -> None:
     local = added_or_removed(p, 7, 3)
     cases = [(rows, k) for size in range(5) for rows in of_size(size, 3) for k in range(3)]

@@ -11,6 +11,7 @@ import pytest
 from flint import arb
 
 from checks import SeededEntropy
+from costs import cases
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.mechanisms.robust.profiles import rank
 from dalenius.mechanisms.robust.propose_test_release import (
@@ -23,7 +24,7 @@ from dalenius.mechanisms.robust.stability import FAR
 from dalenius.privacy.losses import ApproximateDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.privacy.reals import ball, lower, precise, upper
-from dalenius.privacy.smooth import local_sensitivity
+from dalenius.textbook.privacy.smooth import local_sensitivity
 from dalenius.verify.checked import finite
 
 ADD, REPLACE = AddRemove("row"), Replace("row")
@@ -58,32 +59,12 @@ def nearest_breaking(rows: tuple[int, ...], bound: int, neighbours: Neighbours, 
 
 @pytest.mark.textbook("S11.4")
 @relations
-@pytest.mark.parametrize("bound", [1, 2])
+@cases("bound", [1, 2], fast=1)
 def test_the_distance_is_the_one_found_by_trying_all(neighbours: Neighbours, bound: int) -> None:
     for size in range(1, 5):
         for rows in combinations_with_replacement(range(4), size):
             found = quantile(bound=bound, neighbours=neighbours).proposed(rows)
             assert found == Proposed(median(Counter(rows)), nearest_breaking(rows, bound, neighbours, 6))
-
-
-def law(mechanism: ProposedQuantile, rows: tuple[int, ...], reach: int = 30) -> dict[Any, arb]:
-    value, distance = mechanism.proposed(rows)
-    with precise():
-        passed = mechanism.inner.test.chance(distance)
-        noisy = {z: passed * mechanism.inner.noise.law.pmf(z - value) for z in range(-reach, reach + 1)}
-        return {None: 1 - passed, **noisy}
-
-
-@pytest.mark.textbook("S11.4")
-@relations
-def test_no_pair_of_small_databases_refutes_the_claim(neighbours: Neighbours) -> None:
-    mechanism = quantile(neighbours=neighbours)
-    databases = [rows for size in range(1, 4) for rows in combinations_with_replacement(range(4), size)]
-    pairs = [(x, y) for x in databases for y in databases if neighbours.related(Counter(x), Counter(y))]
-    found = finite({rows: law(mechanism, rows) for rows in databases}, pairs, truncated=True)
-    loss = mechanism.loss(sensitivity=neighbours.add_remove_steps)
-    assert found.holds(loss, tolerance=Fraction(1, 10**9)) is not False
-    assert found.holds(ApproximateDP(loss.epsilon / 2, 0)) is False
 
 
 @pytest.mark.textbook("S11.4")

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from dalenius.accounting.budget import Budget
-from dalenius.accounting.filters import Filter
-from dalenius.audit.replay.replaying import replay
+from dalenius.accounting.filters import PrivacyFilter
+from dalenius.checks.replay.replaying import replay
 from dalenius.mechanisms.door import measure
-from dalenius.mechanisms.rank_grid import ValueCounts
 from dalenius.mechanisms.robust import (
     InterquartileScale,
     ProposedQuantile,
@@ -25,6 +24,7 @@ from dalenius.mechanisms.robust import (
     StableMode,
     StableQuantile,
 )
+from dalenius.mechanisms.selection.rank_grid import ValueCounts
 from dalenius.privacy.exact import Exact
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.sensitivity import Sensitivity
@@ -60,8 +60,8 @@ def released(mechanism: Any, rows: list[int]) -> Any:
     changed = Sensitivity(l1=mechanism.neighbours.add_remove_steps)
     value: Any = Counter(rows) if isinstance(mechanism, StableMode) else counted(rows)
     sealed: Exact[Any] = Exact(value, sensitivity=changed, neighbours=mechanism.neighbours)
-    purse = Filter(Budget(epsilon=100, delta="0.1"), neighbours=mechanism.neighbours)
-    return measure(mechanism, sealed, purse.allow(mechanism.loss(sensitivity=changed)), system_entropy())
+    budget_part = PrivacyFilter(Budget(epsilon=100, delta="0.1"), neighbours=mechanism.neighbours)
+    return measure(mechanism, sealed, budget_part.allow(mechanism.loss(sensitivity=changed)), system_entropy())
 
 
 @pytest.mark.textbook("S11.1", "S11.4", "S11.5", "S11.6")

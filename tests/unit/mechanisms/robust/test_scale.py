@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from flint import arb
 
-from checks import ALARM, SeededEntropy, chi_square
+from checks import SeededEntropy
+from costs import cases
 from dalenius.errors import UnusableValue
 from dalenius.mechanisms.robust.profiles import Ordered
 from dalenius.mechanisms.robust.scale import (
@@ -50,7 +51,7 @@ def ranges(size: int, top: int) -> dict[Rows, int]:
 
 
 @pytest.mark.textbook("S11.5")
-@pytest.mark.parametrize("system", SYSTEMS)
+@cases("system", SYSTEMS, fast=1)
 @pytest.mark.parametrize(("size", "top"), [(2, 9), (3, 9), (4, 7), (5, 5), (6, 4)])
 def test_the_moves_out_of_a_bin_are_those_found_by_trying_all(size: int, top: int, system: System) -> None:
     every = ranges(size, top)
@@ -109,7 +110,7 @@ def below(z: arb) -> arb:
 
 
 @pytest.mark.textbook("S11.5")
-@pytest.mark.parametrize(("size", "top"), [(2, 7), (3, 5), (4, 4)])
+@cases(("size", "top"), [(2, 7), (3, 5), (4, 4)], fast=1)
 def test_no_pair_of_small_databases_refutes_the_claim(size: int, top: int) -> None:
     mechanism, databases = scale(upper=top), list(combinations_with_replacement(range(top + 1), size))
     pairs = [(x, y) for x in databases for y in databases if x < y and replaced(x, y) == 1]
@@ -142,26 +143,6 @@ def test_large_data_give_their_scale_to_within_the_stated_factor() -> None:
     assert mechanism.release([5] * 4000, SeededEntropy(1)) == Spread(None)
     assert Spread(None).value == 0
     assert mechanism.release([0] * 4 + [10**9] * 4, SeededEntropy(1)) is None
-
-
-def test_the_noise_follows_its_law() -> None:
-    mechanism = scale(upper=10**6, epsilon=Fraction(30), delta=Fraction(1, 10))
-    rows, source = [place * 1024 for place in range(100)], SeededEntropy("law")
-    here = interquartile_range(Ordered.of(rows, lower=0, upper=10**6))
-    drawn = [mechanism.release(rows, source) for _ in range(4000)]
-    steps = np.array([int(each.log2 * 64) for each in drawn if each and each.log2 is not None])
-    assert len(steps) == 4000
-
-    def chance(step: int, rate: float = 10) -> float:
-        with precise():
-            ends = [
-                below(ball(Fraction(rate)) * (ball(Fraction(step + up, 64)) - ball(here).log() / ball(2).log()))
-                for up in (0, 1)
-            ]
-            return float((ends[1] - ends[0]).mid())
-
-    assert chi_square(steps, chance) > ALARM
-    assert chi_square(steps, lambda step: chance(step, 13)) < ALARM
 
 
 def test_what_is_not_covered_is_refused() -> None:

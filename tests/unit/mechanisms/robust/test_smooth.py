@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement
@@ -13,25 +12,23 @@ import numpy as np
 import pytest
 from flint import arb
 
-import dalenius as dl
 from checks import ALARM, SeededEntropy, chi_square
+from costs import cases
 from dalenius.accounting.budget import Budget
-from dalenius.accounting.filters import Filter
+from dalenius.accounting.filters import PrivacyFilter
 from dalenius.errors import InvalidParameter, NeighbourMismatch, TheoremDoesNotApply
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.robust.order_statistics import SmoothEqualPairs, SmoothQuantile, SmoothTrimmedMean
 from dalenius.mechanisms.robust.profiles import Ordered, Profile, Windows
 from dalenius.mechanisms.robust.smooth import SmoothCauchy, SmoothLaplace, SmoothNoise, smooth_bound
 from dalenius.privacy.exact import Exact
-from dalenius.privacy.losses import ApproximateDP, PureDP
+from dalenius.privacy.losses import ApproximateDP
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.reals import ball, lower, precise, upper
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.privacy.smooth import median_smooth_sensitivity
-from dalenius.randomness.entropy import Entropy
 from dalenius.randomness.rounded import cauchy_share, laplace_share, rounded_cauchy, rounded_laplace
-from dalenius.verify.checked import Checked, finite
+from dalenius.textbook.privacy.smooth import median_smooth_sensitivity
 
 ADD, REPLACE = AddRemove("row"), Replace("row")
 TINY = Fraction(1, 10**12)
@@ -88,74 +85,6 @@ def test_skipping_leaves_nothing_out() -> None:
 # ---- the laws
 
 
-def law(noise: Any, value: int, bound: Fraction, reach: int) -> dict[int, arb]:
-    with precise():
-        return {z: noise.share(bound, z - value) for z in range(-reach, reach + 1)}
-
-
-WIDE, NARROW = (0, 0, 0, 40, 40), (0, 0, 0, 0, 40)
-"""Neighbours with equal medians, and smooth bounds that differ by the whole factor e^beta."""
-
-
-def checked(noise: Any, reach: int) -> Checked:
-    """The exact laws of the noisy median of some neighbours, far out."""
-    databases = [WIDE, NARROW, (0, 0, 40, 40, 40), (0, 0, 0, 0, 0)]
-    tables = {rows: law(noise, rows[2], median_bound(rows, noise.beta, 40), reach) for rows in databases}
-    return finite(tables, [(WIDE, NARROW), (WIDE, databases[2]), (NARROW, databases[3])], truncated=True)
-
-
-@dataclass(frozen=True)
-class SlidesLaplace:
-    """The form of the slides: an epsilon-smooth bound over epsilon as the scale of Laplace noise, billed 2 epsilon."""
-
-    beta: Fraction
-
-    @property
-    def loss(self) -> PureDP:
-        return PureDP(2 * self.beta)
-
-    def noise(self, bound: Fraction, entropy: Entropy) -> int:
-        return rounded_laplace(bound / self.beta, entropy)
-
-    def share(self, bound: Fraction, z: int) -> arb:
-        return laplace_share(bound / self.beta, z)
-
-
-@pytest.mark.textbook("S11.1")
-@every_noise
-def test_no_claim_is_refuted_by_the_exact_laws(noise: SmoothNoise) -> None:
-    found = checked(noise, 400)
-    assert found.holds(noise.loss, tolerance=TINY) is not False
-    if isinstance(noise, SmoothCauchy):
-        assert found.epsilon <= noise.loss.epsilon + TINY
-
-
-@pytest.mark.textbook("S11.1")
-def test_the_form_of_the_slides_is_refuted_by_the_exact_laws() -> None:
-    broken = SlidesLaplace(Fraction(1))
-    assert checked(broken, 400).holds(broken.loss) is False
-
-
-def noisy_median(noise: Any, entropy: Entropy, rows: tuple[int, ...], size: int) -> list[int]:
-    bound = median_bound(rows, noise.beta, 40)
-    return [rows[2] + noise.noise(bound, entropy) for _ in range(size)]
-
-
-@pytest.mark.textbook("S11.1")
-def test_the_audit_flags_the_form_of_the_slides_and_not_ours() -> None:
-    for noise, refuted in [(SlidesLaplace(Fraction(1)), True), (NOISES[0], False), (NOISES[2], False)]:
-        release = partial(noisy_median, noise, SeededEntropy("audit"))
-        report = dl.audit(release, WIDE, NARROW, claim=noise.loss, samples=20_000, confidence="0.999999")  # type: ignore[operator]
-        assert report.refuted is refuted
-
-
-@pytest.mark.textbook("S11.1")
-def test_the_general_theorem_for_heavy_tails_pays_three_times_what_cauchy_noise_costs() -> None:
-    general = SmoothCauchy(beta=Fraction(1, 6), multiple=Fraction(6))
-    assert general.loss == PureDP(Fraction(1, 3))
-    assert checked(general, 800).epsilon <= general.loss.epsilon
-
-
 def test_the_cost_of_cauchy_noise_is_nearly_attained() -> None:
     """Far out, with the scale alone; the shift at the slope of the density."""
     by_scale = SmoothCauchy(beta=Fraction(1, 2), multiple=Fraction(1000))
@@ -175,22 +104,10 @@ def test_more_beta_than_the_textbook_s_and_no_more_than_delta_pays_for(epsilon: 
         SmoothLaplace(beta=noise.beta * Fraction(101, 100), multiple=noise.multiple, epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
 
 
-def test_the_mass_that_escapes_is_what_the_integral_says() -> None:
-    """The closed form of the hockey stick against sums over a fine grid."""
-    wide, narrow, rest = Fraction(2000), Fraction(1500), Fraction(1, 2)
-    with precise():
-        odds = ball(rest).exp()
-        gaps = (laplace_share(wide, z) - odds * laplace_share(narrow, z) for z in range(40_000))
-        total = 2 * sum((gap for gap in gaps if gap > 0), arb(0))
-        rate = ball(wide / narrow).log()
-        closed = -(-rate).expm1() * (-(ball(rest) + rate) / rate.expm1()).exp()
-        assert abs(upper(total / closed) - 1) < Fraction(1, 100)
-
-
 # ---- the samplers
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 5), Fraction(1), Fraction(7, 3), Fraction(40)], ids=str)
+@cases("scale", [Fraction(1, 5), Fraction(1), Fraction(7, 3), Fraction(40)], ids=str, fast=1)
 @pytest.mark.parametrize(("draw", "share"), [(rounded_laplace, laplace_share), (rounded_cauchy, cauchy_share)])
 def test_rounded_noise_follows_its_law_and_no_other(draw: Any, share: Any, scale: Fraction) -> None:
     source = SeededEntropy((str(scale), draw.__name__))
@@ -231,7 +148,7 @@ def test_the_median_goes_through_the_door() -> None:
     sealed = Exact([500] * 999, sensitivity=Sensitivity(l1=1), neighbours=ADD)
     loss = mechanism.loss(sensitivity=sealed.sensitivity)
     assert loss == ApproximateDP(4, "1e-6")
-    allowance = Filter(Budget(epsilon=100, delta="1e-3"), neighbours=ADD).allow(loss)
+    allowance = PrivacyFilter(Budget(epsilon=100, delta="1e-3"), neighbours=ADD).allow(loss)
     assert measure(mechanism, sealed, allowance, SeededEntropy("door")) == 500
 
 

@@ -14,7 +14,6 @@ from scipy import stats
 from checks import ALARM, SeededEntropy
 from dalenius.accounting.conversion import to_pure
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
-from dalenius.mechanisms.robust import confinement, sandbox
 from dalenius.mechanisms.robust.aggregates import (
     FeaturesOfBlocks,
     MedianOfBlocks,
@@ -28,17 +27,18 @@ from dalenius.mechanisms.robust.aggregates import (
     votes,
     winsorized_sum,
 )
-from dalenius.mechanisms.robust.outputs import Choice, Range, Subset
-from dalenius.mechanisms.robust.sandbox import Sandbox
+from dalenius.mechanisms.robust.outputs import OneOf, Range, Subset
 from dalenius.mechanisms.robust.smooth import SmoothCauchy
 from dalenius.mechanisms.robust.subsample import SubsampleAggregate
 from dalenius.privacy.losses import ApproximateDP, PureDP
 from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
+from dalenius.sandbox import confinement, sandbox
+from dalenius.sandbox.sandbox import Sandbox
 
 ADD, REPLACE = AddRemove(), Replace()
 ONE, GRID = Fraction(1), Range(0, 100, step="0.5")
 SANDBOX = Sandbox(seconds=Fraction(30))
-VOTE = VoteOfBlocks(output=Choice("abc"), epsilon=ONE)
+VOTE = VoteOfBlocks(output=OneOf("abc"), epsilon=ONE)
 relations = pytest.mark.parametrize("neighbours", [ADD, REPLACE], ids=str)
 in_a_sandbox = pytest.mark.skipif(not confinement.supported(), reason="confining a process needs Linux")
 
@@ -138,7 +138,7 @@ def test_a_vote_names_the_option_of_most_blocks_and_counting_it_costs_more() -> 
     outputs = codes([1] * 40 + [0] * 5 + [2] * 5)
     assert votes(outputs, 4) == [5, 40, 5, 0]
     assert [VOTE.release(outputs, SeededEntropy(turn)) for turn in range(20)] == [Winner("b", None)] * 20
-    counted = VoteOfBlocks(output=Choice("abc"), epsilon=ONE, for_votes=Fraction(1, 2))
+    counted = VoteOfBlocks(output=OneOf("abc"), epsilon=ONE, for_votes=Fraction(1, 2))
     assert VOTE.loss == PureDP(1)
     assert to_pure(counted.loss).epsilon == Fraction(3, 2)
     number = counted.release(outputs, SeededEntropy(1)).votes
@@ -148,7 +148,7 @@ def test_a_vote_names_the_option_of_most_blocks_and_counting_it_costs_more() -> 
 
 @pytest.mark.textbook("S11.3", "S11.6")
 def test_a_stable_vote_is_exact_and_an_unstable_one_is_none() -> None:
-    vote = StableVoteOfBlocks(output=Choice("abc"), epsilon=ONE, delta=Fraction(1, 10**6))
+    vote = StableVoteOfBlocks(output=OneOf("abc"), epsilon=ONE, delta=Fraction(1, 10**6))
     assert vote.loss == ApproximateDP(1, Fraction(1, 10**6))
     assert vote.release(codes([1] * 100), SeededEntropy(1)) == Winner("b", None)
     assert vote.release(codes([1] * 50 + [2] * 50), SeededEntropy(1)) is None
@@ -207,7 +207,7 @@ def test_features_of_a_sparse_model_are_found_by_votes_and_as_a_whole_set() -> N
     rows = [(*one, y) for one, y in zip(inputs.tolist(), target.tolist(), strict=True)]
     by_feature = FeaturesOfBlocks(output=Subset(range(8), most_chosen=3), epsilon=Fraction(4))
     assert of_blocks(by_feature, strongest, 24).release(rows, SeededEntropy("votes")) == (1, 4, 6)
-    sets = Choice([frozenset({0, 1, 2}), frozenset({1, 4, 6}), frozenset({3, 5, 7})])
+    sets = OneOf([frozenset({0, 1, 2}), frozenset({1, 4, 6}), frozenset({3, 5, 7})])
     whole = VoteOfBlocks(output=sets, epsilon=Fraction(2))
     found = of_blocks(whole, lambda part: frozenset(strongest(part)), 12).release(rows, SeededEntropy("sets"))
     assert found.option == frozenset({1, 4, 6})
@@ -229,7 +229,7 @@ def test_a_function_that_fails_on_one_unit_changes_one_output_only() -> None:
         def release(self, outputs: Any, entropy: Any) -> Any:
             seen.append(list(outputs))
 
-    mechanism = of_blocks(Kept(output=Choice((0, 1)), epsilon=ONE), sensitive, neighbours=REPLACE)
+    mechanism = of_blocks(Kept(output=OneOf((0, 1)), epsilon=ONE), sensitive, neighbours=REPLACE)
     for rows in ([*range(13), 99], list(range(14))):
         mechanism.release(rows, SeededEntropy("one"))
     assert sum(first != second for first, second in zip(*seen, strict=True)) == 1

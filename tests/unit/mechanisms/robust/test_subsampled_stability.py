@@ -13,13 +13,10 @@ import pytest
 from checks import SeededEntropy
 from dalenius.accounting.conversion import to_pure
 from dalenius.errors import InvalidParameter, NeighbourMismatch, TheoremDoesNotApply
-from dalenius.mechanisms.laplace import DiscreteLaplace
-from dalenius.mechanisms.robust import confinement, sandbox
+from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.mechanisms.robust.aggregates import MedianOfBlocks, StableVoteOfBlocks, VoteOfBlocks
-from dalenius.mechanisms.robust.outputs import Choice, Range
-from dalenius.mechanisms.robust.raw_data import Chosen, RawDataProtocol
-from dalenius.mechanisms.robust.sandbox import Sandbox
-from dalenius.mechanisms.robust.subsample import SubsampleAggregate
+from dalenius.mechanisms.robust.outputs import OneOf, Range
+from dalenius.mechanisms.robust.subsample import Chosen, RawDataProtocol, SubsampleAggregate
 from dalenius.mechanisms.robust.subsampled_stability import (
     SubsampledStability,
     binomial_excess,
@@ -28,6 +25,8 @@ from dalenius.mechanisms.robust.subsampled_stability import (
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove, Replace
 from dalenius.privacy.reals import precise, upper
+from dalenius.sandbox import confinement, sandbox
+from dalenius.sandbox.sandbox import Sandbox
 
 ADD = AddRemove("row")
 in_a_sandbox = pytest.mark.skipif(not confinement.supported(), reason="confining a process needs Linux")
@@ -168,7 +167,7 @@ def larger(rows: list[tuple[int, int]]) -> str:
 
 def protocol(vote: Any = None, **options: Any) -> RawDataProtocol:
     aggregate = vote or StableVoteOfBlocks(
-        output=Choice(("first", "second")), epsilon=Fraction(2), delta=Fraction(1, 1000)
+        output=OneOf(("first", "second")), epsilon=Fraction(2), delta=Fraction(1, 1000)
     )
     choice = SubsampleAggregate(
         function=larger, blocks=30, aggregate=aggregate, sandbox=Sandbox(seconds=Fraction(30)), neighbours=ADD
@@ -195,7 +194,7 @@ def test_analysts_agree_on_a_statistic_and_only_that_is_released() -> None:
 @pytest.mark.textbook("S11.9")
 def test_vote_and_statistic_are_both_paid() -> None:
     assert protocol().loss(sensitivity=1).delta == Fraction(1, 1000)
-    by_noise = protocol(VoteOfBlocks(output=Choice(("first", "second")), epsilon=Fraction(2)))
+    by_noise = protocol(VoteOfBlocks(output=OneOf(("first", "second")), epsilon=Fraction(2)))
     assert to_pure(by_noise.loss(sensitivity=1)) == PureDP(3)
     assert by_noise.neighbours == ADD
 

@@ -1,1 +1,0 @@
-"""The demo: the whole loop on real data."""

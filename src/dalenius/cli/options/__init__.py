@@ -1,1 +1,0 @@
-"""The options of the commands, a file a group."""

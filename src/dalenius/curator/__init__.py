@@ -1,1 +1,0 @@
-"""Catalog, ledger, door and sessions: who may ask, who pays, and the one way to an answer."""

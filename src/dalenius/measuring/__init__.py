@@ -1,0 +1,1 @@
+"""What is measured for a query, by which mechanism, at what price and with which error."""

@@ -1,0 +1,1 @@
+"""Mechanisms that find which keys may be shown."""

@@ -1,1 +1,0 @@
-"""After the noise: values, error bars, and what is shown."""

@@ -1,1 +1,0 @@
-"""What is measured for a question, by which mechanism, and at what price."""

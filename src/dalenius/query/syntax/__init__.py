@@ -1,1 +1,0 @@
-"""A question as it was asked, before names and types are known."""

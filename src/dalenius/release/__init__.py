@@ -1,1 +1,0 @@
-"""Publish once, answer for ever: workloads, query release and synthetic tables."""

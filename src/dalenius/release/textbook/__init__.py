@@ -1,1 +1,0 @@
-"""The textbook's algorithms for query release, each with its accuracy theorem."""

@@ -1,1 +1,0 @@
-"""The questions that a release is made for: linear counts over the cells of a grid."""
