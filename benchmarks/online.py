@@ -24,6 +24,7 @@ from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.types import Int
 from dalenius.randomness.entropy import system_entropy
+from dalenius.synth import Online
 
 SIZES, ROWS = {"a": 50, "b": 50, "c": 40}, 10**6
 EPSILON, DELTA, RHO = 1, "1e-9", Fraction(1497, 100_000)
@@ -235,7 +236,7 @@ def run(name: str, questions: int, **terms: Any) -> Run:
     truth = _cells(rows).reshape(tuple(SIZES.values()))
     with database(rows) as db:
         start = time.perf_counter()
-        session = db.online("people", columns=list(SIZES), bins=SIZES, share=1, **terms)
+        session = Online(columns=list(SIZES), bins=SIZES, **terms).open(db.table("people"), share=1)
         opened = time.perf_counter() - start
         adversary, other, off = Adversary(seed + 1), Adversary(seed + 1), _noise(truth.shape)
         lines, seconds, worked = list[Line](), 0.0, time.process_time()

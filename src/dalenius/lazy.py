@@ -32,12 +32,6 @@ def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], objec
     return load, lambda: sorted(homes)
 
 
-def higher(home: str, name: str) -> Any:
-    """A name from a room above, when it is called for: rooms import only those below them, and a session offers what
-    higher rooms make of it."""
-    return getattr(import_module(f"dalenius.{home}"), name)
-
-
 def optional(module: str, *, function: str, extra: str) -> Any:
     """A module of an optional package; `MissingExtra` says how to install it."""
     try:

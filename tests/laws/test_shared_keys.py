@@ -28,6 +28,7 @@ from dalenius.session import executor as door
 from dalenius.session.databases import Database
 from dalenius.session.executor import Purchase, QueryPurchase, require_covered
 from dalenius.session.offers import Offer
+from dalenius.synth import Online, Subsample
 from dalenius.synth.tables.families import FamilySynthesizer, FamilyWork
 from dalenius.synth.tables.synthesizer import Synthesizer
 
@@ -133,15 +134,16 @@ def _mean(rows: Any) -> float:
 
 
 SOLD: dict[str, Callable[[Database], object]] = {
-    "Blockwise": lambda db: db.subsample(
-        "items", _mean, columns=["price"], output=Range(0, 9, step="0.5"), seconds=12, megabytes=64, blocks=2,
-        epsilon="0.1",
-    ),
+    "Blockwise": lambda db: Subsample(
+        _mean, columns=["price"], output=Range(0, 9, step="0.5"), seconds=12, megabytes=64, blocks=2
+    ).run(db.table("items"), epsilon="0.1"),
     "Fit": lambda db: Synthesizer(columns=["price", "kind"], bins={"price": 3}).fit(db.table("items"), share="5%"),
     "FamilyWork": lambda db: FamilySynthesizer(
         Synthesizer(columns=["age"], bins={"age": 3}), Synthesizer(columns=["price", "kind"], bins={"price": 3})
     ).fit(db.table("orders"), db.table("items"), share="5%"),
-    "Opening": lambda db: db.online("items", columns=["price", "kind"], share="5%", updates=3, questions=20),
+    "Opening": lambda db: Online(columns=["price", "kind"], updates=3, questions=20).open(
+        db.table("items"), share="5%"
+    ),
     "Training": lambda db: MeanEstimator(epsilon=None).fit(db.table("items"), columns=["price"], share="1%"),
     "objective": lambda db: Ridge(epsilon=None, method="objective").fit(
         db.table("items"), "price", columns=["size"], share="1%"

@@ -33,6 +33,7 @@ from dalenius.sandbox import sandbox as sandbox_module
 from dalenius.session import executor as door
 from dalenius.session.databases import Database
 from dalenius.session.executor import Purchase
+from dalenius.synth import Online, Subsample
 from dalenius.synth.tables.families import FamilyWork
 from dalenius.synth.tables.synthesizer import Synthesizer
 from whole_prices import CASES, ORDER, REPLACED, Case, ReadEntropy, measurers, measuring, takers, takers_of
@@ -113,12 +114,10 @@ def _buy(db: Database) -> None:
     rows, learnt = db.table("visits"), {"columns": ["age"], "share": "1%"}
     db.sql("SELECT city, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY city").run(share="1%")
     if confinement.supported():
-        db.subsample(
-            "visits", _mean_age, columns=["age"], output=Range(0, 120, step="0.5"),
-            seconds=12, megabytes=64, blocks=2, epsilon="0.1",
-        )  # fmt: skip
+        terms = {"columns": ["age"], "output": Range(0, 120, step="0.5"), "seconds": 12, "megabytes": 64, "blocks": 2}
+        Subsample(_mean_age, **terms).run(rows, epsilon="0.1")
     SYNTHESIZER.fit(rows, share="5%", key="once").evaluate(rows, share="1%")
-    db.online("visits", columns=["age", "city"], bins={"age": 3}, share="10%", updates=3, questions=20)
+    Online(columns=["age", "city"], bins={"age": 3}, updates=3, questions=20).open(rows, share="10%")
     MeanEstimator(epsilon=None).fit(rows, **learnt)
     QuantileEstimator([0.5], epsilon=None).fit(rows, **learnt)
     Ridge(epsilon=None, method="objective").fit(rows, "cost", **learnt)

@@ -10,7 +10,7 @@ import dalenius as dl
 from clinics import clinic, visits
 from dalenius.ledger.ledger import TURN
 from dalenius.session.databases import Database
-from dalenius.synth.online.counts import OnlineCounts
+from dalenius.synth.online.counts import Online, OnlineCounts
 
 TERMS: dict[str, Any] = {"columns": ["age", "city"], "bins": {"age": "20"}, "updates": 4, "questions": 200}
 HARD = "age >= 20 AND age < 60"
@@ -19,9 +19,8 @@ RICH = dl.Budget(epsilon=20, delta="1e-9")
 
 def session_of(db: Any, **terms: Any) -> OnlineCounts:
     """A session over ages and cities for half of the budget."""
-    found = db.online("visits", **({"share": "50%"} | TERMS | terms))
-    assert isinstance(found, OnlineCounts)
-    return found
+    paying = {name: terms.pop(name) for name in ("epsilon", "share", "key", "fresh") if name in terms}
+    return Online(**(TERMS | terms)).open(db.table("visits"), **({"share": "50%"} | paying))
 
 
 def rich(path: Any = None, data: pa.Table | None = None, neighbours: str = "add_remove") -> Database:

@@ -30,7 +30,6 @@ from dalenius.accounting.allowance import Allowance
 from dalenius.accounting.amounts import DIVERGENCE_UNIT, Charge
 from dalenius.accounting.budget import Budget
 from dalenius.errors import InvalidParameter
-from dalenius.lazy import higher
 from dalenius.learn.budgets import Guarantee, allowance_of, budget_of, exactly, rectangle_of, relation
 from dalenius.learn.encoding import Scale, norm_squared
 from dalenius.learn.engine_rows import Columns, Sum
@@ -323,7 +322,9 @@ class PrivateModel(BaseEstimator, ABC):
     def save(self, path: str | Path) -> None:
         """Write the fitted model into a file of plain JSON; `dalenius.learn.load` reads it."""
         check_is_fitted(self)
-        higher("learn.saving", "save")(self, path)
+        from dalenius.learn.saving import save  # it knows all models, and this one
+
+        save(self, path)
 
     def _rows(self, features: NDArray[np.float64], target: Integers) -> SealedRows:
         """The rows, scaled and sealed."""

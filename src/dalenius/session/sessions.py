@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from dalenius.accounting.amounts import Charge
 from dalenius.catalog.catalog import Population
 from dalenius.errors import UnknownName
-from dalenius.lazy import higher
 from dalenius.ledger.accounts import Entry, Receipt
 from dalenius.ledger.checking import Findings
 from dalenius.privacy.numbers import Number
@@ -39,6 +37,11 @@ class Session:
 
     def __init__(self, curator: Curator, analyst: str | None) -> None:
         self._curator, self._principal = curator, Principal(curator, analyst)
+
+    @property
+    def principal(self) -> Principal:
+        """Who asks."""
+        return self._principal
 
     def sql(self, text: str, *, max_rows: int | None = None, max_groups: int | None = None) -> Query:
         """A question in SQL. It is checked at once, and nothing is read or spent before it is run.
@@ -108,63 +111,6 @@ class Session:
         `kept` lets a retry with the same key go on."""
         with self._principal.paying(purchase.question) as payer:
             return buy(self._principal, purchase, payer, text=text, key=key, fresh=fresh, progress=progress, kept=kept)
-
-    def online(
-        self,
-        table: Frame | str,
-        *,
-        epsilon: Number | None = None,
-        share: Number | None = None,
-        key: str | None = None,
-        fresh: bool = False,
-        **terms: Any,
-    ) -> Any:
-        """Pay once, then ask any number of counting questions about some columns: `.ask("age >= 65")`.
-
-        Easy questions are answered from a public hypothesis, hard ones are measured and improve it; the session ends
-        when its `updates` (16) are used up. `table` is a name, or rows of a table. Terms: `columns` to ask about and
-        `bins` for numbers, as of a `Synthesizer`; `rows` of one unit that are counted; `questions` for which noise is
-        planned (100,000); `within`, how many rows an answer may be off before it is measured: the more, the longer the
-        session lasts; and `accuracy` ("5%" of `total`, or a number of rows), beyond which nothing is paid. An equal
-        session that was paid for before goes on, for nothing, without the round that was left unfinished. `fresh` pays
-        for a new one, which `key` finds again. See `release.online.counts`.
-        """
-        frame = self.table(table) if isinstance(table, str) else table
-        wanted = higher("synth.online.counts", "Online")(**terms)
-        return wanted.open(self._principal, frame, epsilon=epsilon, share=share, key=key, fresh=fresh)
-
-    def subsample(
-        self,
-        table: Frame | str,
-        function: Any,
-        *,
-        columns: Sequence[str],
-        output: Any,
-        blocks: int = 16,
-        seconds: Number = 2,
-        megabytes: int = 512,
-        exact: bool = False,
-        epsilon: Number | None = None,
-        share: Number | None = None,
-        key: str | None = None,
-        fresh: bool = False,
-        progress: Callable[[Progress], object] | None = None,
-    ) -> Answer:
-        """Any function's result on rows of a private table: it runs on blocks of units, in a sandbox, and a private
-        aggregate of what it gives is charged, released and stored.
-
-        `function` takes a list of rows, each a tuple of the values of `columns`; it may be a `Program`. `output` is a
-        `Range` of numbers, a `OneOf` of options or a `Subset` of them. Each block has `seconds` and `megabytes`; with
-        `exact` a choice comes exactly or not at all. See `dalenius.synth.Subsample`, which also tells
-        what it would cost.
-        Textbook: S18.2.
-        """
-        frame = self.table(table) if isinstance(table, str) else table
-        wanted = higher("synth.blockwise", "Subsample")(
-            function, columns, output, blocks, seconds, megabytes=megabytes, exact=exact
-        )
-        found: Answer = wanted.run(frame, epsilon=epsilon, share=share, key=key, fresh=fresh, progress=progress)
-        return found
 
     def tables(self) -> dict[str, str]:
         """The tables that may be asked about, and whom each protects; of others, why they cannot be asked for now."""

@@ -6,6 +6,7 @@ from dalenius.lazy import names
 
 if TYPE_CHECKING:
     from dalenius.synth.blockwise import Subsample as Subsample
+    from dalenius.synth.online.counts import Online as Online
     from dalenius.synth.online.multiplicative_weights import InformationProjection as InformationProjection
     from dalenius.synth.online.multiplicative_weights import MultiplicativeWeights as MultiplicativeWeights
     from dalenius.synth.online.multiplicative_weights import entropy_drop as entropy_drop
@@ -22,6 +23,7 @@ _HOMES = {
     "FamilySynthesizer": "tables.families",
     "InformationProjection": "online.multiplicative_weights",
     "MultiplicativeWeights": "online.multiplicative_weights",
+    "Online": "online.counts",
     "OnlinePlan": "online.rounds",
     "OnlineSession": "online.rounds",
     "Release": "online.sealed",

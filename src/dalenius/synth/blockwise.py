@@ -127,8 +127,11 @@ class Blockwise:
 
 @dataclass(frozen=True)
 class Subsample:
-    """A function to run on a private table, block by block; see `Session.subsample`.
+    """A function to run on a private table, block by block: it runs on blocks of units, in a sandbox, and a private
+    aggregate of what it gives is charged, released and stored.
 
+    `function` takes a list of rows, each a tuple of the values of `columns`; it may be a `Program`. `output` is a
+    `Range` of numbers, a `OneOf` of options or a `Subset` of them. Each block has `seconds` and `megabytes`.
     Each unit is in one block, by a public hash of the unit, with all of its rows. The function runs on the rows of each
     block in a `Sandbox`: whatever it does, a block gives one value of `output`, after the same time. Numbers are
     aggregated by their private median, options by a private vote, and sets of options by noisy counts. With `exact` a
@@ -137,7 +140,7 @@ class Subsample:
     Every block runs in a fresh interpreter, which never had other rows: a plain function is shipped there. A function
     is known by its code and by what it uses, and a `Program` by its file's content, so an equal request is answered
     from the ledger for nothing.
-    Textbook: S11.2, S11.3.
+    Textbook: S11.2, S11.3, S18.2.
     """
 
     function: Function

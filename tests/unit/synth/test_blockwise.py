@@ -50,6 +50,13 @@ def mean_age(rows: list[Any]) -> float:
     return float(sum(row[0] for row in rows) / len(rows))
 
 
+def sold(
+    db: Database, function: Any, *, rows: Any = None, epsilon: int, fresh: bool = False, key: str | None = None,
+    **terms: Any,
+) -> Any:  # fmt: skip
+    return Subsample(function, **terms).run(rows or db.table("visits"), epsilon=epsilon, key=key, fresh=fresh)
+
+
 def planned(db: Database, **changes: Any) -> Blockwise:
     made = Subsample(**{"function": mean_age, **QUICK, **changes})
     return made.planned(db.table("visits"), Offer("0.5", None))[1]
@@ -58,12 +65,12 @@ def planned(db: Database, **changes: Any) -> Blockwise:
 @pytest.mark.textbook("S11.2", "S18.2")
 def test_a_function_runs_on_a_private_table_and_is_charged() -> None:
     with clinic(dl.Budget(epsilon=500, delta="1e-9"), data=visits(patients=1500, each=2)) as db:
-        answer = db.subsample("visits", mean_age, **QUICK, epsilon=400)
+        answer = sold(db, mean_age, **QUICK, epsilon=400)
         assert abs(answer["value"][0] - 49.5) < 6
         assert db.spent()["patients"].share > 0
         assert answer.receipt
         older = db.table("visits").where(dl.col("age") >= 50)
-        assert abs(db.subsample(older, mean_age, **QUICK, epsilon=90)["value"][0] - 74.5) < 6
+        assert abs(sold(db, mean_age, **QUICK, rows=older, epsilon=90)["value"][0] - 74.5) < 6
 
 
 @pytest.mark.textbook("S11.3")
@@ -75,10 +82,10 @@ def test_blocks_vote_for_options_exactly_or_with_noise() -> None:
         return rows[0][0]
 
     with clinic(dl.Budget(epsilon=900, delta="1e-3"), data=data) as db:
-        noisy = db.subsample("visits", first, **{**terms, "output": OneOf(CITIES)}, epsilon=300)
-        exact = db.subsample("visits", first, **{**terms, "output": OneOf(CITIES), "exact": True}, epsilon=300)
+        noisy = sold(db, first, **{**terms, "output": OneOf(CITIES)}, epsilon=300)
+        exact = sold(db, first, **{**terms, "output": OneOf(CITIES), "exact": True}, epsilon=300)
         some = Subset(CITIES, most_chosen=1)
-        chosen = db.subsample("visits", lambda rows: {rows[0][0]}, **{**terms, "output": some}, epsilon=200)
+        chosen = sold(db, lambda rows: {rows[0][0]}, **{**terms, "output": some}, epsilon=200)
         assert [noisy["choice"], exact["choice"], chosen["chosen"]] == [("Bergen",)] * 3
 
 
@@ -87,22 +94,22 @@ def test_an_equal_program_is_replayed_for_nothing_and_another_one_is_not(tmp_pat
     path.write_text("def middle(rows):\n    return sorted(row[0] for row in rows)[len(rows) // 2]\n")
     terms = {**QUICK, "blocks": 2}
     with clinic() as db:
-        first = db.subsample("visits", Program(str(path), "middle"), **terms, epsilon=1)
+        first = sold(db, Program(str(path), "middle"), **terms, epsilon=1)
         spent = db.spent()["patients"].share
-        again = db.subsample("visits", Program(str(path), "middle"), **terms, epsilon=1)
+        again = sold(db, Program(str(path), "middle"), **terms, epsilon=1)
         assert (again["value"], again.receipt) == (first["value"], first.receipt)
         assert db.spent()["patients"].share == spent
         path.write_text("def middle(rows):\n    return 3\n")
-        assert db.subsample("visits", Program(str(path), "middle"), **terms, epsilon=1).receipt != first.receipt
+        assert sold(db, Program(str(path), "middle"), **terms, epsilon=1).receipt != first.receipt
 
 
 def test_an_equal_function_is_replayed_for_nothing_unless_a_fresh_draw_is_asked_for() -> None:
     with clinic() as db:
-        first = db.subsample("visits", mean_age, **QUICK, epsilon=1)
+        first = sold(db, mean_age, **QUICK, epsilon=1)
         spent = db.spent()["patients"].share
-        assert db.subsample("visits", mean_age, **QUICK, epsilon=1)["value"] == first["value"]
+        assert sold(db, mean_age, **QUICK, epsilon=1)["value"] == first["value"]
         assert db.spent()["patients"].share == spent
-        db.subsample("visits", mean_age, **QUICK, epsilon=1, fresh=True)
+        sold(db, mean_age, **QUICK, epsilon=1, fresh=True)
         assert db.spent()["patients"].share > spent
 
 
@@ -111,10 +118,10 @@ def test_a_key_that_paid_for_one_function_gives_nothing_for_another() -> None:
         return lambda rows: float(sum(row[0] > least for row in rows))
 
     with clinic() as db:
-        db.subsample("visits", above(10), **QUICK, epsilon=1, key="mine")
+        sold(db, above(10), **QUICK, epsilon=1, key="mine")
         for other in (above(11), lambda rows: 1.0):
             with pytest.raises(DaleniusError, match="key"):
-                db.subsample("visits", other, **QUICK, epsilon=1, key="mine")
+                sold(db, other, **QUICK, epsilon=1, key="mine")
 
 
 @pytest.mark.textbook("S11.2")
@@ -190,16 +197,16 @@ def test_what_cannot_be_done_is_refused_and_nothing_is_spent(monkeypatch: pytest
             {"function": sandbox_module.one_thread},
         ):
             with pytest.raises(dl.errors.DaleniusError):
-                db.subsample("visits", **{"function": mean_age, **QUICK, **wrong}, epsilon=1)
+                sold(db, **{"function": mean_age, **QUICK, **wrong}, epsilon=1)
         with pytest.raises(InvalidParameter, match="function"):
-            db.subsample("visits", "mean", **QUICK, epsilon=1)
+            sold(db, "mean", **QUICK, epsilon=1)
 
         def unfit(self: Sandbox, function: Any) -> None:
             raise TheoremDoesNotApply("running", needs="a sandbox", given="none; nothing was charged", instead="one")
 
         monkeypatch.setattr(Sandbox, "require", unfit)
         with pytest.raises(TheoremDoesNotApply, match="nothing was charged"):
-            db.subsample("visits", mean_age, **QUICK, epsilon=1)
+            sold(db, mean_age, **QUICK, epsilon=1)
         assert db.spent()["patients"].share == 0
         assert not db.replays()
 

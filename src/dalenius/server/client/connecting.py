@@ -5,7 +5,6 @@ Addresses and tokens: where a session connects to, and what keeps its token from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +13,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from dalenius.errors import InvalidParameter, UnknownName
 from dalenius.ledger.tokens import TOKEN
-from dalenius.privacy.numbers import Number
 from dalenius.query.frames.frames import Frame
 from dalenius.query.rendering import query_text
 from dalenius.query.sql.reader import read
@@ -29,7 +27,6 @@ from dalenius.server.client.wire import Wire
 from dalenius.session.answers.answers import Answer
 from dalenius.session.cards.cards import Card
 from dalenius.session.curator import Balance
-from dalenius.session.progress import Progress
 from dalenius.session.registry.registry import Registry
 from dalenius.session.shelf import Replay
 
@@ -64,43 +61,6 @@ class RemoteAnalyst:
     def table(self, name: str) -> Frame:
         """A table to ask about in Python: .where(...).group_by(...).agg(...)."""
         return Frame(self._named(name)[0], session=self)
-
-    def online(
-        self,
-        table: Frame | str,
-        *,
-        epsilon: Number | None = None,
-        share: Number | None = None,
-        key: str | None = None,
-        fresh: bool = False,
-        **terms: Any,
-    ) -> Any:
-        """Refuse: an online session keeps a secret between questions, where the database is open."""
-        raise InvalidParameter(
-            "session", "with a server", allowed="one of a database that is open in this process, for online sessions"
-        )
-
-    def subsample(
-        self,
-        table: Frame | str,
-        function: Any,
-        *,
-        columns: Sequence[str],
-        output: Any,
-        blocks: int = 16,
-        seconds: Number = 2,
-        megabytes: int = 512,
-        exact: bool = False,
-        epsilon: Number | None = None,
-        share: Number | None = None,
-        key: str | None = None,
-        fresh: bool = False,
-        progress: Callable[[Progress], object] | None = None,
-    ) -> Answer:
-        """Refuse: a server runs no code that somebody sends."""
-        raise InvalidParameter(
-            "session", "with a server", allowed="one of a database that is open in this process, for functions"
-        )
 
     def bind(self, query: QueryTree, most: ContributionBounds | None = None) -> RemoteQuery:
         text = sql_text(query)

@@ -133,8 +133,12 @@ class OnlineCount:
 
 @dataclass(frozen=True)
 class Online:
-    """What a session is to be like; see `Session.online`.
+    """An online session: pay once, then ask any number of counting questions about some columns.
 
+    Easy questions are answered from a public hypothesis, hard ones are measured and improve it; the session ends when
+    its `updates` are used up. `columns` are asked about, with `bins` for numbers, as of a `Synthesizer`; `rows` of one
+    unit are counted; noise is planned for so many `questions`; an answer may be off by `within` rows before it is
+    measured: the more, the longer the session lasts.
     `accuracy` is how long error bars may be: a share of all rows such as "5%", for which `total` says how many there
     are, or a number of rows. `total` is public, or guessed by whoever asks: it is compared with the bars, and no more.
     Where bars would be longer, nothing is paid.
@@ -163,7 +167,6 @@ class Online:
 
     def open(
         self,
-        principal: Principal,
         rows: Frame,
         *,
         epsilon: Number | None = None,
@@ -171,8 +174,10 @@ class Online:
         key: str | None = None,
         fresh: bool = False,
     ) -> OnlineCounts:
-        """Pay for a session and begin it, or go on with an equal one that was paid for before."""
+        """Pay for a session and begin it. An equal one that was paid for before goes on, for nothing, without the round
+        that was left unfinished; `fresh` pays for a new one, which `key` finds again."""
         binned = self._binned(rows)
+        principal = binned.session.principal
         opening = self._opening(binned, Offer(epsilon, share))
         within = self._within(opening)
         expected = self._expected(opening)

@@ -11,6 +11,7 @@ import pytest
 from clinics import clinic
 from dalenius.sandbox import confinement
 from dalenius.sandbox.sandbox import Sandbox
+from dalenius.synth import Subsample
 from tests.unit.synth import test_blockwise
 from tests.unit.synth.test_blockwise import QUICK, mean_age
 
@@ -35,7 +36,7 @@ def test_blocks_that_fail_or_loop_look_and_take_like_others(padded: None) -> Non
     for name, function in {"fine": mean_age, "failing": failing, "endless": endless}.items():
         with clinic() as db:
             started = time.monotonic()
-            answer = db.subsample("visits", function, **short, epsilon=1)
+            answer = Subsample(function, **short).run(db.table("visits"), epsilon=1)
             taken[name] = time.monotonic() - started
             assert 0 <= answer["value"][0] <= 120
             assert answer.names == ("value",)

@@ -16,6 +16,7 @@ from clinics import COLUMNS, add_visits, visits
 from dalenius.engines.several import Engines
 from dalenius.privacy.exact import Exact, unseal
 from dalenius.session.databases import Database
+from dalenius.synth import Online
 from dalenius.synth.tables.synthesizer import Synthesizer
 from dalenius.tabular.binned_rows import BinnedRows, sealed_counts
 from dalenius.tabular.counts import SealedCounts
@@ -111,14 +112,14 @@ def test_nobody_is_nobody_everywhere(here: Database, there: Database) -> None:
 
 def test_a_session_is_sold_and_answers_where_the_rows_are(there: Database) -> None:
     spent = there.spent()["patients"].share
-    session_there = there.online("visits", share="20%", **TERMS)
+    session_there = Online(**TERMS).open(there.table("visits"), share="20%")
     assert there.spent()["patients"].share > spent
     told = session_there.ask("age >= 20 AND age < 60")
     exact = crowd(there, rows=3)
     truth = opened(exact.marginal(("age",)))
     assert len(truth) == exact.grid.sizes["age"]
     assert abs(told.count - sum(truth[1:3])) <= 4 * told.error
-    assert there.online("visits", share="20%", **TERMS).receipt == session_there.receipt
+    assert Online(**TERMS).open(there.table("visits"), share="20%").receipt == session_there.receipt
 
 
 def test_a_synthetic_table_is_made_where_the_rows_are(there: Database) -> None:
@@ -127,5 +128,5 @@ def test_a_synthetic_table_is_made_where_the_rows_are(there: Database) -> None:
 
 
 def test_everything_is_sold_over_nobody(there: Database) -> None:
-    assert there.online("nobody", share="10%", **TERMS).ask("TRUE").error > 0
+    assert Online(**TERMS).open(there.table("nobody"), share="10%").ask("TRUE").error > 0
     assert Synthesizer(columns=["age", "city"], order=2).fit(there.table("nobody"), share="10%").size >= 0

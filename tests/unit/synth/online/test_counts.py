@@ -24,7 +24,6 @@ from dalenius.errors import (
     UnknownName,
     WorkStopped,
 )
-from dalenius.lazy import higher
 from dalenius.session.databases import Database
 from dalenius.synth.online.counts import Online
 from small_sessions import HARD, TERMS, mislead, rich, session_of, turns
@@ -226,8 +225,7 @@ def test_a_pure_budget_buys_one_too() -> None:
         assert session.ask("TRUE").count == pytest.approx(1200, abs=600)
 
 
-def test_a_session_offers_what_a_higher_room_makes(db: Database) -> None:
-    assert higher("synth.online.counts", "Online") is Online
+def test_unknown_terms_are_refused_before_anything_is_paid(db: Database) -> None:
     with pytest.raises(TypeError):
         session_of(db, weights=3)
     assert db.spent()["patients"].share == 0
