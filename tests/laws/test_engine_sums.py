@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -119,6 +119,13 @@ def filled(name: str) -> Any:
     made = engine(name)
     made.register(world().table, people())
     return made
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _filled_anew() -> Iterator[None]:
+    """Others empty the engines, and a process may come back here after their tests."""
+    yield
+    filled.cache_clear()
 
 
 BOX = Box.of(Scale.declared((-1, 1), WIDTH))

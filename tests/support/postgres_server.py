@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import os
 import pwd
 import shutil
@@ -26,11 +27,17 @@ def programs() -> Path | None:
     """The folder of the server's programs, installed with the system's packages if it is missing and we may."""
     found = _found()
     if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
-        subprocess.run(["apt-get", "update"], timeout=300, **quiet)
-        subprocess.run(["apt-get", "install", "-y", "postgresql"], timeout=600, **quiet)
-        found = _found()
+        with open(Path(tempfile.gettempdir()) / "dalenius-postgres.lock", "w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)  # the tests' other processes need it, too, and only one may install
+            found = _found() or _installed()
     return found
+
+
+def _installed() -> Path | None:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
+    subprocess.run(["apt-get", "update"], timeout=300, **quiet)
+    subprocess.run(["apt-get", "install", "-y", "postgresql"], timeout=600, **quiet)
+    return _found()
 
 
 def _found() -> Path | None:
@@ -47,13 +54,11 @@ def server() -> Iterator[str]:
     if found is None:
         pytest.skip("needs PostgreSQL: install the package 'postgresql', or run as root so that it can be installed")
     folder = Path(tempfile.mkdtemp(prefix="dalenius-postgres-"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     user = _user(folder)
-    settings = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
     try:
         _run(user, found / "initdb", "-D", folder / "data", "-U", "dalenius", "-A", "trust", "-E", "UTF8")
+        port = _free_port()  # as late as can be, since others look for one, too
+        settings = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
         _run(user, found / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o", settings, "start")
         try:
             yield f"postgresql://dalenius@127.0.0.1:{port}/postgres"
@@ -77,6 +82,19 @@ def database(options: str = "LOCALE_PROVIDER icu ICU_LOCALE 'en-US'") -> str:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 {options}".encode())
     return url.removesuffix("postgres") + name
+
+
+def login_role(name: str) -> str:
+    """SQL that makes a role of the shared server, unless it is there: a process may run the tests of a module in two
+    goes, each with a new database, and roles belong to all databases. What a role may do belongs to one of them."""
+    return f"DO $$ BEGIN CREATE ROLE {name} LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;"
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 def _user(folder: Path) -> str | None:

@@ -72,6 +72,8 @@ def _loaded() -> list[tuple[Callable[[], int], _Change]]:
 
 READY = "ready"
 """What a rehearsal says: all but the rows is there."""
+UNCONFINED = b"unconfined"
+"""What an interpreter says that cannot confine itself, in place of all else. It is no JSON, so no function says it."""
 CODE = (
     "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_nlocals", "co_stacksize", "co_flags", "co_code",
     "co_consts", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_name", "co_qualname", "co_exceptiontable",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import select
 import struct
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -18,9 +18,9 @@ from typing import Any, Protocol, TypeAlias
 
 from dalenius.errors import InvalidParameter, TheoremDoesNotApply
 from dalenius.privacy.numbers import positive, whole
-from dalenius.sandbox.confinement import confine, end, isolate, require_support
+from dalenius.sandbox.confinement import confine, end, is_confined, isolate, require_support
 from dalenius.sandbox.functions import Program, ShippedFunction, text_of
-from dalenius.sandbox.interpreters import READY, one_thread
+from dalenius.sandbox.interpreters import READY, UNCONFINED, one_thread
 
 Codes: TypeAlias = tuple[int, ...]
 Separate: TypeAlias = Program | ShippedFunction
@@ -92,9 +92,10 @@ class Sandbox:
     def require(self, function: Function) -> None:
         """Refuse, unless a first run without rows shows that a block of this function can be confined here."""
         require_support()
-        _require_confinement()
         if isinstance(function, Separate):
             _require_rehearsal(self, function)
+        else:
+            _require_confinement()
 
     def outputs(self, function: Function, blocks: Iterable[Any], output: OutputForm) -> list[Codes]:
         """The codes of the function's output on each block."""
@@ -162,17 +163,26 @@ def _require_confinement() -> None:
     """One copy of this process must say that nothing but computing is left to it. Only success is remembered."""
     trial = Sandbox(seconds=Fraction(_REHEARSAL), megabytes=16)
     if trial._in_copy(_confined, _KNOWN, _Known(), time.monotonic() + _REHEARSAL) != _KNOWN:
-        raise TheoremDoesNotApply(
-            "running a function in a sandbox",
-            needs="a system that lets a process confine itself (filters of seccomp, /proc/self/oom_score_adj)",
-            given="one where a trial without rows did not come back confined; nothing was charged",
-            instead="a container that allows this, or another machine",
+        raise _unconfined(
+            ", and libraries that start no threads in a copy of this process, as gRPC does unless "
+            "GRPC_ENABLE_FORK_SUPPORT=0 is set before",
+            instead="a Program, which needs no copy, ",
         )
+
+
+def _unconfined(more: str = "", *, instead: str = "") -> TheoremDoesNotApply:
+    return TheoremDoesNotApply(
+        "running a function in a sandbox",
+        needs=f"a system that lets a process confine itself (filters of seccomp, /proc/self/oom_score_adj){more}",
+        given="one where a trial without rows did not come back confined; nothing was charged",
+        instead=f"{instead}a container that allows this, or another machine",
+    )
 
 
 @cache
 def _require_rehearsal(sandbox: Sandbox, program: Separate) -> None:
-    """Silence would be an error of the program for which every block would have the default."""
+    """Silence would be an error of the program for which every block would have the default. Only success is
+    remembered."""
     deadline = time.monotonic() + float(sandbox.seconds) + _REHEARSAL
     written = _written(
         lambda writing: program.rehearse(
@@ -181,6 +191,8 @@ def _require_rehearsal(sandbox: Sandbox, program: Separate) -> None:
         most=_MOST_BYTES,
         deadline=deadline,
     )
+    if written == UNCONFINED:
+        raise _unconfined()
     if written != json.dumps(READY).encode():
         raise TheoremDoesNotApply(
             "running a program in a sandbox",
@@ -203,22 +215,21 @@ class _Known:
 
 
 def _confined(known: Codes) -> int:
-    """The number, if neither files nor threads can be had and process numbers say nothing."""
-    for attempt in (lambda: os.open("/", os.O_RDONLY), os.pipe, threading.Thread(target=int).start):
-        try:
-            attempt()
-        except (OSError, RuntimeError):
-            continue
-        return 0
-    return known[0] if os.getpid() == os.getppid() == 0 else 0
+    return known[0] if is_confined() else 0
 
 
 def _copy(inside: Callable[[], None]) -> int:
-    """The number of a copy of this process, which never leaves `inside`."""
+    """The number of a copy of this process, which never leaves `inside`.
+
+    What is garbage here is never collected there: to end a connection, an engine or a pool that lost its threads in the
+    copy makes it crash or hang, and would speak for this process over a line that both have open.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about forks beside threads: a copy that hangs ends with its slot
+        gc.collect(0)  # so that the next time is far off when the copy begins
         child = os.fork()
         if not child:
+            gc.freeze()
             inside()
     return child
 

@@ -15,21 +15,23 @@ from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-from dalenius.sandbox.confinement import confine, isolate
-from dalenius.sandbox.interpreters import CODE, READY
+from dalenius.sandbox.confinement import confine, is_confined, isolate
+from dalenius.sandbox.interpreters import CODE, READY, UNCONFINED
 
 _CODE = (lambda: None).__code__
 
 
 def work() -> None:
-    """Say READY, or what the function gives on the rows; it never returns."""
+    """Say READY, or what the function gives on the rows, or UNCONFINED; it never returns."""
     try:
         kind, what, seconds, megabytes, *modules = sys.argv[1:]
         isolate(1, rows=0)
         source = _ProgramFile(what) if kind == "program" else _Carried(_read(int(what)))
         for module in modules:
             importlib.import_module(module)
-        confine(seconds=int(seconds), megabytes=int(megabytes))
+        if not _confines(int(seconds), int(megabytes)):
+            os.write(3, UNCONFINED)
+            return
         function = source.function()
         text = sys.stdin.buffer.read()
         os.write(3, json.dumps(_plain(function(source.rows(json.loads(text)))) if text else READY).encode())
@@ -37,6 +39,18 @@ def work() -> None:
         pass
     finally:
         os._exit(0)
+
+
+def _confines(seconds: int, megabytes: int) -> bool:
+    """Whether nothing but computing is left to this process from here on; silent where a module has started a thread,
+    which is no fault of the system."""
+    try:
+        confine(seconds=seconds, megabytes=megabytes)
+    except ChildProcessError:
+        raise
+    except OSError:
+        return False
+    return is_confined()
 
 
 def _read(size: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import mmap
 import os
 import platform
@@ -31,7 +32,7 @@ from dalenius.privacy.exact import Exact
 from dalenius.privacy.losses import PureDP
 from dalenius.privacy.neighbours import AddRemove
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.sandbox import confinement
+from dalenius.sandbox import confinement, interpreters
 from dalenius.sandbox import confinement as kernel_filter
 from dalenius.sandbox import sandbox as sandbox_module
 from dalenius.sandbox.functions import Program
@@ -313,6 +314,72 @@ def test_the_end_of_a_slot_has_time_for_giving_memory_back() -> None:
     assert slack == pytest.approx([0.0505, 0.306, 1.05])
 
 
+# ---- what a large process has when it is copied
+
+
+class Ending:
+    """Garbage, such as an engine with threads, whose end would end a copy: the threads are not there."""
+
+    def __init__(self) -> None:
+        self.itself, self.process = self, os.getpid()
+
+    def __del__(self) -> None:
+        if os.getpid() != self.process:
+            os._exit(1)
+
+
+@pytest.fixture
+def littered() -> Iterator[None]:
+    old = [Ending() for _ in range(10)]
+    gc.collect()
+    del old  # garbage now, but old enough to be found late
+    yield
+    gc.collect()
+
+
+def collected(rows: list[int]) -> int:
+    itself: list[Any] = []
+    itself.append(itself)
+    del itself
+    return gc.collect()
+
+
+def test_garbage_of_this_process_is_not_ended_in_a_copy(littered: None, unproven: None) -> None:
+    found = run(collected, [[1]] * 5)
+    assert all(0 < number < 1000 for (number,) in found)
+
+
+def test_garbage_would_end_a_copy(littered: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twin: what is not set aside is collected there."""
+    assert run(len) == [(1,)]
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    assert run(collected) == [DEFAULT]
+
+
+def test_a_shared_file_that_became_shorter_kills_no_copy(tmp_path: Path, unproven: None) -> None:
+    with open(tmp_path / "shared", "w+b") as file:
+        size = 4 * mmap.PAGESIZE
+        file.truncate(size)
+        with mmap.mmap(file.fileno(), size) as shared:
+            shared[:3] = b"abc"
+            file.truncate(mmap.PAGESIZE)
+            assert run(lambda rows: shared[:3] == b"abc" and shared[-1] == 0) == [(1,)]
+            shared[1:2] = b"x"
+            assert run(lambda rows: shared.__setitem__(0, 7) or shared[0]) == [(7,)]
+            assert shared[:3] == b"axc"
+
+
+def test_a_program_needs_no_copy_of_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where gRPC starts its threads in every copy."""
+    (tmp_path / "user.py").write_text("def one(rows):\n    return 1\n")
+
+    def threaded(inside: Callable[[], None]) -> int:
+        pytest.fail("a copy was made")
+
+    monkeypatch.setattr(sandbox_module, "_copy", threaded)
+    assert run(Program(str(tmp_path / "user.py"), "one")) == [(1,)]
+
+
 # ---- where a process cannot be confined
 
 
@@ -351,6 +418,37 @@ def test_where_nothing_can_be_confined_that_is_said_before_anything_is_charged(
     assert run(len) == [(1,)]
     assert measure(mechanism(), rows, allowance, SeededEntropy(1)) is not None
     assert allowance.left != before
+
+
+BROKEN = """
+from dalenius.sandbox import confinement as made
+
+def unwritable():
+    raise OSError("read-only")
+
+def open_filter():
+    return made.BpfProgram(1, (made.BpfInstruction * 1)(made._allow()))
+
+made.{part} = {broken}
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "broken"),
+    [("_first_to_die", "unwritable"), ("kernel_filter", "unwritable"), ("kernel_filter", "open_filter")],
+    ids=["read-only /proc", "no filter", "a filter without effect"],
+)
+def test_a_program_runs_no_line_where_its_interpreter_cannot_be_confined(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, part: str, broken: str
+) -> None:
+    (tmp_path / "user.py").write_text(f"open({str(tmp_path / 'left')!r}, 'w')\ndef one(rows):\n    return 1\n")
+    program = Program(str(tmp_path / "user.py"), "one")
+    monkeypatch.setattr(interpreters, "_START", BROKEN.format(part=part, broken=broken) + interpreters._START)
+    with pytest.raises(TheoremDoesNotApply, match=r"seccomp.* nothing was charged"):
+        run(program)
+    monkeypatch.setattr(sandbox_module, "_require_rehearsal", lambda sandbox, program: None)
+    assert run(program) == [DEFAULT]  # nor with rows
+    assert [each.name for each in tmp_path.iterdir()] == ["user.py"]
 
 
 @pytest.mark.parametrize(

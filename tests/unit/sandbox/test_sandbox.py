@@ -301,6 +301,7 @@ from pathlib import Path
 from dalenius.sandbox import working
 working.isolate = lambda *_, **__: None
 working.confine = lambda **_: Path({mark!r}).write_text("confined")
+working.is_confined = lambda: True
 sys.argv = ["", "program", {path!r} + ":one", "1", "1"]
 whole = working._ProgramFile.source_to_code
 
@@ -332,6 +333,7 @@ def test_a_plain_function_can_see_other_rows_which_is_why_programs_exist() -> No
     others = [[777, place] for place in range(50)]
 
     def look(rows: Any) -> int:
+        gc.unfreeze()
         return sum(isinstance(each, list) and each[:1] == [777] for each in gc.get_objects())
 
     assert run(look, sandbox=PATIENT)[0][0] >= len(others)

@@ -10,6 +10,7 @@ from dalenius.engines.spark.engine import SparkEngine
 from tests.full.unit.engines import test_spark_running
 
 engine = test_spark_running.engine
+logged = test_spark_running.logged
 
 
 def test_ansi_mode_changes_nothing(engine: SparkEngine) -> None:

@@ -10,6 +10,7 @@ from duckdb_tables import exact
 from tests.unit.engines import test_duckdb_spilling
 from tests.unit.engines.test_duckdb_spilling import PASSES
 
+folder = test_duckdb_spilling.folder
 small = test_duckdb_spilling.small
 
 

@@ -20,7 +20,7 @@ from dalenius.query.plan.relations import Scan
 from dalenius.query.tables import EachRow, Table, TableLocation
 from dalenius.query.types import Int, Text
 from duckdb_tables import aggregate, private
-from postgres_server import database
+from postgres_server import database, login_role
 
 READER = "columns_reader"
 SHAPES = {
@@ -176,7 +176,7 @@ def limited(address: str) -> str:
         f"""
         CREATE TABLE half (id int, secret text, x int, word text);
         INSERT INTO half VALUES (1, 's', 5, 'a'), (2, 't', 5, 'a'), (3, 'u', 7, 'b');
-        CREATE VIEW half_view AS SELECT * FROM half; CREATE ROLE {READER} LOGIN;
+        CREATE VIEW half_view AS SELECT * FROM half; {login_role(READER)}
         GRANT SELECT (id, x, word) ON half, half_view TO {READER}
         """,
     )

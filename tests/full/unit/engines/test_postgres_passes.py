@@ -35,7 +35,7 @@ from dalenius.query.plan.relations import (
 from dalenius.query.tables import EachRow, ForeignKey, Table, TableLocation
 from dalenius.query.types import Bool, Category, Int, Number, Real, Text
 from duckdb_tables import aggregate, private, scanned
-from postgres_server import database
+from postgres_server import database, login_role
 
 VISITS = private(
     "visits",
@@ -104,7 +104,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[PostgresEngine]:
 def limited(role: str) -> str:
     """A role that may SELECT, and may call no function that gives something else each time and no sum of floats."""
     return f"""
-        CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA shop TO {role};
+        {login_role(role)} GRANT USAGE ON SCHEMA shop TO {role};
         GRANT SELECT ON visits, shop.lines, events TO {role};
         DO $$ DECLARE found regprocedure; BEGIN
           FOR found IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace

@@ -26,7 +26,7 @@ from dalenius.query.plan.relations import Scan
 from dalenius.query.tables import TableLocation
 from dalenius.query.types import Int
 from duckdb_tables import aggregate, private
-from postgres_server import database
+from postgres_server import database, login_role
 
 TABLE = private("people", {"x": Int(0, 9)})
 SECRET = "pw-canary-77"
@@ -41,7 +41,7 @@ def address() -> str:
         connection.execute(
             "CREATE TABLE people (id int, x int); INSERT INTO people VALUES (1, 5), (2, 7);"
             f"CREATE VIEW slow AS {SLOW};"
-            "CREATE ROLE reader LOGIN; CREATE ROLE writer LOGIN; CREATE ROLE stranger LOGIN; CREATE ROLE bare LOGIN;"
+            f"{login_role('reader')} {login_role('writer')} {login_role('stranger')} {login_role('bare')}"
             f"REVOKE TEMP ON DATABASE {found.rsplit('/', 1)[1]} FROM PUBLIC;"
             "GRANT SELECT ON people, slow TO reader; GRANT SELECT, INSERT ON people TO writer"
         )
