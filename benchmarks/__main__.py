@@ -1,6 +1,6 @@
 """`python -m benchmarks [draws] [questions] [scale] [ledger] [server] [libraries] [synthetic] [ranges] [online]
-[learning]`: measure, print, write benchmarks/results/, and fail if a limit is missed. Without names all parts but
-`scale` run: some minutes each, half an hour for other libraries. `scale` takes hours for its 100 million rows."""
+[learning] [prices]`: measure, print, write benchmarks/results/, and fail if a limit is missed. Without names all parts
+but `scale` run: some minutes each, half an hour for other libraries. `scale` takes hours for its 100 million rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import learning as models
-from benchmarks import learning_report, peers, planning, queries, query_peers, released_keys
+from benchmarks import learning_report, peers, planning, price_report, prices, queries, query_peers, released_keys
 from benchmarks import ledger as ledgers
 from benchmarks import online as sessions
 from benchmarks import ranges as range_sets
@@ -137,6 +137,12 @@ def learning() -> tuple[list[str], list[Limit]]:
     return [learning_report.section(found)], learning_report.limits(found)
 
 
+def accuracy_for_a_price() -> tuple[list[str], list[Limit]]:
+    """What one price buys beside other libraries."""
+    found, versions = prices.measured()
+    return [price_report.section(found, versions)], price_report.limits(found)
+
+
 PARTS: dict[str, Part] = {
     "draws": draws,
     "questions": questions,
@@ -148,6 +154,7 @@ PARTS: dict[str, Part] = {
     "ranges": ranges,
     "online": online,
     "learning": learning,
+    "prices": accuracy_for_a_price,
 }
 
 

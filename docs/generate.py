@@ -1,6 +1,6 @@
 """Writes the generated pages: textbook.md (row, import, theorem, test), errors.md (the error tree), functions.md (the
-aggregates with their mechanisms, the scalar functions with what they do at the edges) and command-line.md (the commands
-and their options).
+aggregates with their mechanisms, the scalar functions with what they do at the edges), command-line.md (the commands
+and their options) and prices.svg (the error of a count against the number of questions).
 
 Run by `make docs`; a test fails when a page is out of date, or a row has code that cannot be imported or has no test.
 """
@@ -15,6 +15,8 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from math import log
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,8 +24,13 @@ from typing import Any
 import pyarrow as pa
 
 import dalenius as dl
+from dalenius.accounting.amounts import Charge
+from dalenius.accounting.budget import RenyiFilter
 from dalenius.cli.parser import commands_of, parser
 from dalenius.cli.wording import MEANINGS
+from dalenius.measuring.choosing import additive_noise
+from dalenius.privacy.neighbours import AddRemove
+from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.frames.formulas import Formula
 from dalenius.query.functions.functions import FUNCTIONS, Function, literal, written
 from dalenius.query.functions.signatures import REFUSED, Cell
@@ -210,8 +217,9 @@ def aggregates() -> str:
     examples = {name: _examples(name, function) for name, function in functions.items()}
     asked = {name: function(*examples[name]) for name, function in functions.items()}
     lines = []
-    with _survey() as pure, _survey(delta="1e-9") as approximate:
-        answer = approximate.table("survey").agg(**asked).run(epsilon=1000).to_arrow()
+    rich, pure, approximate = _survey(2000, "1e-9"), _survey(1), _survey(1, "1e-9")
+    with rich, pure, approximate:
+        answer = rich.table("survey").agg(**asked).run(epsilon=1000).to_arrow()
         for name, formula in asked.items():
             without, best = _mechanism(pure, formula), _mechanism(approximate, formula)
             cells = [
@@ -226,13 +234,13 @@ def aggregates() -> str:
     return AGGREGATES_HEAD + "".join(lines)
 
 
-def _survey(**delta: str) -> dl.Database:
+def _survey(epsilon: int, delta: str = "0") -> dl.Database:
     """A table with few different values, so that statistics that are released where they are stable have an answer."""
     values = [5] * 960 + [3, 4, 6, 7] * 10
     table = pa.table({"unit": range(1000), "x": values, "y": values, "kind": ["a", "b"] * 500})
     columns = {"x": dl.Int(0, 9), "y": dl.Int(0, 9), "kind": dl.Category("a", "b")}
     db = dl.create()
-    db.add_population("people", budget=dl.Budget(epsilon=2000, **delta))
+    db.add_population("people", budget=dl.Budget(epsilon, delta))
     db.add_table("survey", table, population="people", unit="unit", max_rows=1, columns=columns)
     return db
 
@@ -246,7 +254,7 @@ def _examples(name: str, function: Callable[..., Formula]) -> list[Any]:
 def _mechanism(db: dl.Database, term: Formula) -> str | None:
     """The mechanism that this budget pays for, with its noise; None where it is refused."""
     try:
-        match = MECHANISM.search(db.table("survey").agg(value=term).explain(epsilon=1000))
+        match = MECHANISM.search(db.table("survey").agg(value=term).explain(share="1%"))
     except dl.errors.QueryRefused:
         return None
     assert match is not None
@@ -380,11 +388,66 @@ def _written_option(action: argparse.Action) -> str:
     return f"{', '.join(names)}{needed}: {(action.help or '').replace('%%', '%')}"
 
 
+_WIDE, _HIGH, _EDGE = 640, 360, 56
+_MOST_QUESTIONS, _LEAST_ERROR, _MOST_ERROR = 1000, 2, 5000
+
+
+def prices() -> str:
+    """The error of one of n equal counts that share a budget (1, 1e-6), by either sum: both axes are logarithmic."""
+    renyi_filter = RenyiFilter.of(dl.Budget(1, "1e-6"))
+    none = Charge(divergence=0, order=renyi_filter.order, epsilon=0)
+    counts = sorted({round(10 ** (step / 12)) for step in range(37)})
+    errors: list[list[tuple[int, int]]] = [[], []]
+    for count in counts:
+        for line, room in zip(errors, renyi_filter.room(share=Fraction(1, count), spent=[none]), strict=True):
+            noise = additive_noise(Sensitivity.of(1), AddRemove("unit"), [room], Fraction(19, 20))
+            line.append((count, noise.error(Fraction(1, 20))))
+    best = [min(found) for found in zip(*errors, strict=True)]
+    ticks = [_tick(place, 1, str(place)) for place in (1, 10, 100, 1000)]
+    ticks += [_tick(1, size, f"± {size}", upright=True) for size in (3, 10, 30, 100, 300, 1000, 3000)]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {_HIGH}" font-family="sans-serif" '
+        'font-size="12">'
+        f'<rect width="{_WIDE}" height="{_HIGH}" fill="#ffffff"/>{"".join(ticks)}'
+        + _line(best, "stroke:#9fd8c4;stroke-width:9", "fill:#2f7d62", 0, "what a question gets")
+        + _line(errors[0], "stroke:#b5482f;stroke-width:2", "fill:#b5482f", 1, "by adding up epsilons")
+        + _line(errors[1], "stroke:#23618e;stroke-width:2", "fill:#23618e", 2, "by adding up Rényi divergences")
+        + f'<text x="{_WIDE / 2}" y="{_HIGH - 8}" text-anchor="middle">questions that share the budget equally</text>'
+        f'<text x="{_EDGE}" y="16">error of a count at 95 %, budget ε = 1, δ = 1e-6</text></svg>\n'
+    )
+
+
+def _at(count: float, error: float) -> tuple[float, float]:
+    """Where a point of the picture stands."""
+    across = log(count) / log(_MOST_QUESTIONS)
+    up = log(error / _LEAST_ERROR) / log(_MOST_ERROR / _LEAST_ERROR)
+    return _EDGE + across * (_WIDE - 2 * _EDGE), _HIGH - _EDGE - up * (_HIGH - 2 * _EDGE)
+
+
+def _line(points: list[tuple[int, int]], line: str, text: str, row: int, name: str) -> str:
+    path = " ".join(f"{x:.0f},{y:.0f}" for x, y in (_at(*point) for point in points))
+    return (
+        f'<polyline points="{path}" fill="none" style="{line}"/>'
+        f'<text x="{_WIDE / 2 + 40:.0f}" y="{_HIGH - _EDGE - 48 + 18 * row}" style="{text};font-weight:bold">{name}'
+        "</text>"
+    )
+
+
+def _tick(count: float, error: float, label: str, *, upright: bool = False) -> str:
+    x, y = _at(count, max(error, _LEAST_ERROR))
+    end, place, anchor = ((_WIDE - _EDGE, y), (x - 6, y + 4), "end") if upright else ((x, _EDGE), (x, y + 18), "middle")
+    return (
+        f'<line x1="{x:.0f}" y1="{y:.0f}" x2="{end[0]:.0f}" y2="{end[1]:.0f}" stroke="#dddddd"/>'
+        f'<text x="{place[0]:.0f}" y="{place[1]:.0f}" text-anchor="{anchor}" fill="#444444">{label}</text>'
+    )
+
+
 PAGES = {
     "textbook.md": textbook,
     "errors.md": errors,
     "functions.md": functions,
     "command-line.md": command_line,
+    "prices.svg": prices,
 }
 
 if __name__ == "__main__":

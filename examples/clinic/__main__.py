@@ -10,7 +10,7 @@ def main() -> None:
     db = clinic()
     for number, question in enumerate(QUESTIONS, start=1):
         print(f"{number}. {question.words}\n   {question.sql}\n")
-        print(db.sql(question.sql).run(epsilon="1"), "\n")
+        print(db.sql(question.sql).run(share="4%"), "\n")
 
 
 if __name__ == "__main__":

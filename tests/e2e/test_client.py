@@ -108,7 +108,7 @@ WRONG: list[Both] = [
     lambda me: me.sql(QUESTIONS[0]).cost(epsilon=1, weights={"x": 1}),
     lambda me: me.sql(QUESTIONS[0]).expected_error(epsilon=1, size=0),
     lambda me: me.sql(QUESTIONS[0]).run(epsilon=1, digits=-1),
-    lambda me: me.sql(QUESTIONS[0]).run(epsilon="49.9"),
+    lambda me: me.sql(QUESTIONS[0]).run(share="99%"),
     lambda me: me.sql(QUESTIONS[0]).run(),
     lambda me: me.replay("0123456789abcdef"),
     lambda me: me.card("no such receipt"),
@@ -163,7 +163,7 @@ def test_long_work_is_a_job_with_progress(here: Analyst, there: RemoteAnalyst) -
 
 
 def test_a_job_that_is_refused_raises_what_a_run_raises(there: RemoteAnalyst) -> None:
-    for offer in ({"epsilon": "49.9"}, {"epsilon": "-1"}):
+    for offer in ({"share": "99%"}, {"epsilon": "-1"}):
         with pytest.raises(DaleniusError) as ours:
             there.sql(QUESTIONS[0]).run(**offer)
         with pytest.raises(DaleniusError) as theirs:

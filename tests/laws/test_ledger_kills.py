@@ -27,5 +27,5 @@ def test_a_kill_at_any_time_loses_no_charge_and_no_answer(kill: Killer, tmp_path
 
 def test_a_ledger_that_acknowledges_before_it_commits_is_noticed(kill: Killer, tmp_path: Path) -> None:
     victim = Victim.with_ledger(kill, tmp_path, planted=True)
-    (result,) = victim.killed_at([("before COMMIT in the ledger", 3)], seed=5)
+    (result,) = victim.killed_at([("before COMMIT in the ledger", 4)], seed=5)
     assert "is lost" in result.broken[0]

@@ -210,7 +210,7 @@ def repeats() -> Case:
 
     def charge(private: Private) -> Charge:
         one = price(noise(private).loss(sensitivity=5 * private.rows), order=RENYI.order)
-        return replace(one, divergence=3 * one.divergence)
+        return one * 3
 
     def run(private: Private) -> Any:
         asked, paid = Repeats(noise(private), people=PEOPLE, beta=BETA, denominator=5), private.paid(charge(private))

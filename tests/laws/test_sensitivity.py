@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from costs import cases
-from dalenius.checks.replay.bounding import all_broken, difference, narrowed
+from dalenius.checks.replay.bounding import all_broken, change, narrowed
 from dalenius.checks.replay.neighbours import steps
 from dalenius.engines.conformance.plans import Generated, plans
 from dalenius.errors import QueryRefused
@@ -53,7 +53,7 @@ def not_additive(count: int, where: int) -> Iterator[tuple[int, str]]:
 def changes_of(plan: Generated, before: list, after: list) -> list[dict]:
     """The differences of all totals that are sums over units."""
     return [
-        difference(before[part.source], after[part.source], part.total)
+        change(part, before, after)
         for part in plan.program.measurements
         if not isinstance(plan.program.passes[part.source], DistinctValues)
     ]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dalenius as dl
+from asked_price import priced
 from costs import cases
 from dalenius.checks.replay.loading import duckdb_with
 from dalenius.checks.replay.neighbours import shared_key_steps
@@ -20,7 +21,7 @@ from dalenius.checks.replay.statistics import along_shared_keys
 from dalenius.errors import QueryRefused
 from dalenius.learn import MeanEstimator, QuantileEstimator, Ridge
 from dalenius.measuring import measurements
-from dalenius.measuring.measurements import Counts, Measurement, Numbers, lower
+from dalenius.measuring.measurements import Counts, Measurement, Numbers, SplitSums, lower
 from dalenius.measuring.pricing import Priced
 from dalenius.mechanisms.robust import Range
 from dalenius.query.questions import Statistic
@@ -89,7 +90,7 @@ def test_what_is_a_sum_over_people_is_so_many_times_as_sensitive(
     ours, plain = (lower(db.sql(text).question) for db in (shared, unique))
     assert len(ours.measurements) == len(plain.measurements) > 0
     for mine, one in zip(ours.measurements, plain.measurements, strict=True):
-        assert isinstance(mine, Numbers | Counts)
+        assert isinstance(mine, Numbers | Counts | SplitSums)
         assert one.sensitivity.l1 is not None
         assert one.sensitivity.linf is not None
         assert (mine.sensitivity.l1, mine.sensitivity.linf) == (
@@ -121,7 +122,7 @@ def test_what_is_chosen_or_tested_is_refused_for_nothing(shared: Database, uniqu
 
 def test_all_measurements_either_count_the_others_in_or_are_refused() -> None:
     kinds = {kind for kind in Measurement.__subclasses__() if kind.__module__.startswith("dalenius.")}
-    assert {kind.__name__ for kind in kinds - {Numbers, Counts}} == {
+    assert {kind.__name__ for kind in kinds - {Numbers, Counts, SplitSums}} == {
         "Quantiles", "Mode", "Robust", "FoundKeys", "TopKeys"
     }  # fmt: skip
 
@@ -165,13 +166,13 @@ def test_what_else_is_made_of_rows_is_refused_for_nothing(shared: Database, name
 def test_the_door_lets_no_other_work_through_than_questions(shared: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever can be paid for goes through the door, which asks this before anything else."""
     asked = shared.sql("SELECT COUNT(*) AS n FROM items")
-    priced = QueryPurchase(asked._priced(_offer()), "", False, None)
-    require_covered(priced)
-    pair = FamilyWork(priced, priced)
+    alone = QueryPurchase(priced(asked, _offer()), "", False, None)
+    require_covered(alone)
+    pair = FamilyWork(alone, alone)
     with pytest.raises(QueryRefused):
         require_covered(pair)
-    other = shared.sql("SELECT COUNT(*) AS n FROM orders")._priced(_offer())
-    hidden = FamilyWork(priced, QueryPurchase(other, "", False, None))
+    other = priced(shared.sql("SELECT COUNT(*) AS n FROM orders"), _offer())
+    hidden = FamilyWork(alone, QueryPurchase(other, "", False, None))
     assert hidden.question.relation.steps == 1
     with pytest.raises(QueryRefused):
         require_covered(hidden)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
 
@@ -16,12 +17,11 @@ from dalenius.errors import BudgetExceeded, WorkStopped
 from dalenius.ledger.balances import Balances
 from dalenius.ledger.ledger import Ledger
 from dalenius.ledger.marks import HeldMark
-from dalenius.session import query as asking
 from dalenius.session.executor import Executor, Payer, allowance, measured, request_name
 from dalenius.session.query import Query
 
 run, perform = Executor.run, Executor._perform
-price, charges = asking.bought, Payer.charges
+solved, charges = Query._solved, Payer.charges
 added, add = Balances.charge, Balances.add
 
 
@@ -35,7 +35,9 @@ def refunded(self: Executor, *given: Any) -> Any:
     try:
         return perform(self, *given)
     except WorkStopped:
-        self.ledger._journal.append(lambda writing: writing.rows.execute("UPDATE spent SET divergence = 0, delta = 0"))
+        self.ledger._journal.append(
+            lambda writing: writing.rows.execute("UPDATE spent SET divergence = 0, delta = 0, epsilon = 0")
+        )
         raise
 
 
@@ -65,10 +67,8 @@ def looking_first() -> Iterator[None]:
     reserve = Ledger.reserve
 
     def looked(self: Ledger, charges: Any, **about: Any) -> Any:
-        for charge in charges:
-            left = self.left(charge.account)
-            if not charge.amount <= left:
-                raise BudgetExceeded(account="", asked=charge.amount, left=left, said="")
+        if not self.times(charges):
+            raise BudgetExceeded(account="", asked=charges[0].amount, left=self.left(charges[0].account), said="")
         time.sleep(0.3)
         return reserve(self, charges, **about)
 
@@ -78,16 +78,14 @@ def looking_first() -> Iterator[None]:
 
 @contextmanager
 def price_reads_rows() -> Iterator[None]:
-    right = Query._priced
-
-    def priced(self: Query, offer: Any, weights: Any) -> Any:
+    def looked(self: Query, offer: Any, payer: Any) -> Any:
         engine = self._principal.curator.engine
         assert isinstance(engine, Engines)
         with engine.imported._file.reading() as reader:
             reader.execute("SELECT 1")
-        return right(self, offer, weights)
+        return solved(self, offer, payer)
 
-    with patch.object(Query, "_priced", priced):
+    with patch.object(Query, "_solved", looked):
         yield
 
 
@@ -96,7 +94,7 @@ def less_than_the_price(self: Payer, amounts: Any) -> Any:
 
 
 def a_quarter_of_the_price(self: Payer, amounts: Any) -> Any:
-    return charges(self, {name: replace(each, divergence=each.divergence // 4) for name, each in amounts.items()})
+    return charges(self, {name: replace(each.part(Fraction(1, 4)), delta=each.delta) for name, each in amounts.items()})
 
 
 def quotas_alone(self: Balances, charges: Any, *, quotas_only: bool = False) -> None:
@@ -108,8 +106,14 @@ def divergence_alone(self: Balances, account: Any, amount: Any, block: str) -> N
     add(self, account, replace(amount, delta=0), block)
 
 
-def below_zero(people: Any, *, epsilon: Any, share: Any) -> Any:
-    return price(people, epsilon=str(epsilon).lstrip("-") if isinstance(epsilon, str) else epsilon, share=share)
+def epsilon_forgotten(self: Balances, account: Any, amount: Any, block: str) -> None:
+    add(self, account, replace(amount, epsilon=0), block)
+
+
+def below_zero(self: Query, offer: Any, payer: Any) -> Any:
+    """An offer loses its sign before it becomes a price."""
+    signed = isinstance(offer.epsilon, str)
+    return solved(self, replace(offer, epsilon=offer.epsilon.lstrip("-")) if signed else offer, payer)
 
 
 def door(name: str, wrong: Any) -> Callable[[], Any]:
@@ -128,6 +132,8 @@ BUGS = (
             count=40),
     Planted("delta forgotten", ("G1",), "ledger", lambda: patch.object(Balances, "add", divergence_alone),
             part="charges through every level", count=40),
+    Planted("epsilon forgotten", ("G1",), "ledger", lambda: patch.object(Balances, "add", epsilon_forgotten),
+            part="charges through every level", count=40),
     Planted("refund on error", ("H7",), "ledger", door("_perform", refunded), part="ways to fail after the charge",
             count=40),
     Planted("data-dependent error text", ("D4",), "ledger", door("_perform", failures_told),
@@ -139,7 +145,7 @@ BUGS = (
     Planted("check, then act", ("H1",), "ledger", looking_first, part="charges by many at once", count=80),
     Planted("price that reads rows", ("D8",), "ledger", price_reads_rows, part="prices with the data unplugged",
             count=40),
-    Planted("a price below zero", ("H5",), "ledger", lambda: patch.object(asking, "bought", below_zero),
+    Planted("a price below zero", ("H5",), "ledger", lambda: patch.object(Query, "_solved", below_zero),
             part="numbers that are no price", count=40),
     Planted("older copies of the ledger taken", ("H3",), "ledger",
             lambda: patch.object(HeldMark, "require_behind", lambda self, rows, head: None),

@@ -241,6 +241,8 @@ BUGS = (
             replaced(DiscreteLaplace, "release", one_draw_for_empty_groups), part="empty groups", count=20_000),
     Planted("at least for more than in key selection", ("D1",), "exact",
             replaced(ThresholdedCounts, "threshold", property(lambda self: threshold(self) - 1)), part="Laplace above"),
+    Planted("a coin below the threshold that always shows", ("D1",), "exact",
+            replaced(ThresholdedCounts, "chance", Fraction(1)), part="Laplace above"),
     Planted("permute-and-flip priced too low", ("F2", "F5"), "exact",
             replaced(PermuteAndFlip, "loss", half(PermuteAndFlip)), part="permute and flip"),
     Planted("permute-and-flip priced as the exponential mechanism", ("F2", "F5"), "exact",

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from checks import SeededEntropy
 from costs import cases
-from dalenius.measuring.estimates import Estimates, NoisyNumbers, estimate
+from dalenius.measuring.estimates import Estimates, NoisyNumbers, NoisySplit, estimate
 from dalenius.measuring.expectations import expect
+from dalenius.measuring.moments import DEGREES, Split
 from dalenius.measuring.postprocess import shape
 from dalenius.query.questions import Compute, Given, Output, Post, Statistic, ValueOf
 from dalenius.query.types import Int, Number
@@ -68,6 +69,8 @@ class Group:
     shape: str
     domain: Number = AGE
     stated: Fraction = Fraction(1)
+    split: bool = False
+    """Whether means and variances are measured from a split."""
 
     def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         x = column(self.shape, self.size, self.domain)
@@ -76,11 +79,24 @@ class Group:
     def measured(self, total: int, power: int, name: str) -> NoisyNumbers:
         middle = (self.domain.lower + self.domain.upper) // 2
         most = max(self.domain.upper - middle, middle - self.domain.lower) ** power
+        return NoisyNumbers(*self.noisy(int(total), most, name))
+
+    def noisy(self, total: int, most: int, name: str) -> tuple[NDArray[np.int64], NoiseLaw]:
         law = law_of(self.family, most, self.epsilon)
         told = law_of(self.family, most, str(Fraction(self.epsilon) / self.stated))
-        return NoisyNumbers(int(total) + drawn(law, (self, name)), told)
+        return total + drawn(law, (self, name)), told
 
-    def inputs(self, kind: str) -> list[NoisyNumbers]:
+    def parts(self, kind: str) -> NoisySplit:
+        split, x = Split.of(self.domain, kind), self.values()[0].astype(object)
+        above, below = x - self.domain.lower, self.domain.upper - x
+        products = [above ** (split.degree - place) * below**place for place in range(split.degree + 1)]
+        sums = [factor * int(product.sum()) for factor, product in zip(split.factors, products, strict=True)]
+        columns = [self.noisy(total, split.whole, f"part {place}") for place, total in enumerate(sums)]
+        return NoisySplit(np.stack([values for values, _ in columns], axis=-1), columns[0][1])
+
+    def inputs(self, kind: str) -> list[NoisyNumbers] | list[NoisySplit]:
+        if self.split and kind in DEGREES:
+            return [self.parts(kind)]
         middle = (self.domain.lower + self.domain.upper) // 2
         x, y = (values - middle for values in self.values())
         sums = {
@@ -140,9 +156,18 @@ def test_bars_of_means_cover_their_level_and_not_much_more(family: str, epsilon:
     assert 0.94 <= covered(Group(family, epsilon, size, shape_of), "mean") <= 0.98
 
 
+@cases(("family", "epsilon", "size", "shape_of"), GRID, fast=1)
+@pytest.mark.parametrize("domain", [AGE, Int(-3, 4)])
+def test_bars_of_means_from_a_split_cover_their_level_and_not_much_more(
+    family: str, epsilon: str, size: int, shape_of: str, domain: Number
+) -> None:
+    assert 0.94 <= covered(Group(family, epsilon, size, shape_of, domain, split=True), "mean") <= 0.98
+
+
 @cases("family", LAWS, fast=1)
-def test_the_tests_above_notice_noise_that_is_a_fifth_larger_than_stated(family: str) -> None:
-    group = Group(family, "1", 300, "centred", stated=Fraction(5, 6))
+@pytest.mark.parametrize("split", [False, True])
+def test_the_tests_above_notice_noise_that_is_a_fifth_larger_than_stated(family: str, split: bool) -> None:
+    group = Group(family, "1", 300, "centred", stated=Fraction(5, 6), split=split)
     assert covered(group, "mean") < 0.94
     assert covered(Group(family, "0.1", 300, "centred", stated=Fraction(5, 6)), "count") < 0.94
 
@@ -151,6 +176,22 @@ def test_the_tests_above_notice_noise_that_is_a_fifth_larger_than_stated(family:
 @pytest.mark.parametrize(("family", "size"), [("laplace", 30), ("gaussian", 300)])
 def test_bars_of_second_moments_cover_their_level(kind: str, family: str, size: int) -> None:
     assert covered(Group(family, "1", size, "skewed"), kind) >= 0.94
+
+
+@cases(("family", "epsilon", "size", "shape_of"), GRID, fast=1)
+@pytest.mark.parametrize("kind", ["variance", "stddev"])
+def test_bars_of_variances_from_a_split_cover_their_level(
+    kind: str, family: str, epsilon: str, size: int, shape_of: str
+) -> None:
+    for domain in (AGE, Int(-3, 4)):
+        group = Group(family, epsilon, size, shape_of, domain, split=True)
+        if (epsilon, size) != ("0.1", 30):  # where next to nothing is known, and often nothing said
+            assert covered(group, kind) >= 0.94
+
+
+@cases("family", LAWS, fast=1)
+def test_the_test_above_notices_noise_that_is_a_third_larger_than_stated(family: str) -> None:
+    assert covered(Group(family, "1", 10_000, "centred", stated=Fraction(3, 4), split=True), "variance") < 0.94
 
 
 @cases("family", LAWS, fast=1)
@@ -215,18 +256,20 @@ def test_the_test_above_notices_noise_that_is_a_tenth_larger_than_stated(family:
 
 
 @cases(("family", "epsilon", "size", "shape_of"), [case for case in GRID if case[1:3] != ("0.1", 30)], fast=1)
+@pytest.mark.parametrize("split", [False, True])
 def test_the_expected_error_of_a_mean_is_measured_within_a_fifth(
-    family: str, epsilon: str, size: int, shape_of: str
+    family: str, epsilon: str, size: int, shape_of: str, split: bool
 ) -> None:
-    group = Group(family, epsilon, size, shape_of)
+    group = Group(family, epsilon, size, shape_of, split=split)
     assert promised("mean", group) == pytest.approx(measured_error("mean", group), rel=0.2)
 
 
 @cases(("family", "epsilon", "size", "shape_of"), [case for case in GRID if case[2] < 10_000], fast=1)
+@pytest.mark.parametrize("split", [False, True])
 def test_the_expected_error_of_a_known_mean_is_measured_within_a_twentieth(
-    family: str, epsilon: str, size: int, shape_of: str
+    family: str, epsilon: str, size: int, shape_of: str, split: bool
 ) -> None:
-    group = Group(family, epsilon, size, shape_of)
+    group = Group(family, epsilon, size, shape_of, split=split)
     known = promised("mean", group, mean=group.truth("mean"))
     assert known == pytest.approx(measured_error("mean", group), rel=0.05)
 

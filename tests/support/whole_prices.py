@@ -84,7 +84,7 @@ class Case:
         else:
             units = self.least if isinstance(self.least, int) else self.least(order)
             whole = Charge(divergence=units, order=order)
-        return Allowance(whole - Charge(divergence=short, order=order), neighbours=self.neighbours)
+        return Allowance(whole - Charge(divergence=short, order=order, epsilon=0), neighbours=self.neighbours)
 
 
 # ---- all that there is

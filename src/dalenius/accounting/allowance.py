@@ -6,7 +6,6 @@ The one place where something is spent: compare and add in one step.
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import Self
 
 from dalenius.accounting.amounts import Charge, price
@@ -18,17 +17,17 @@ from dalenius.process import identity
 
 
 class BudgetCounter:
-    """A cap and what was taken of it. It only ever falls, in all threads together and never below zero.
+    """A cap and what was taken of it, in each of its figures. What is left only ever falls, in all threads together.
 
     A copy is the same tally. In a forked process nothing is left of it: two processes cannot share it, and must not
     spend it twice.
     """
 
-    __slots__ = ("_delta", "_divergence", "_lock", "_process", "account", "cap")
+    __slots__ = ("_lock", "_process", "_spent", "account", "cap")
 
     def __init__(self, cap: Charge, *, account: str) -> None:
         self.cap, self.account = cap, account
-        self._divergence = self._delta = 0
+        self._spent = Charge(divergence=0, order=cap.order, epsilon=0)
         self._lock, self._process = threading.Lock(), identity()
 
     @property
@@ -36,11 +35,12 @@ class BudgetCounter:
         if identity() != self._process:
             return self.cap
         with self._lock:
-            return replace(self.cap, divergence=self._divergence, delta=self._delta)
+            return self._spent
 
     @property
     def left(self) -> Charge:
-        return self.cap - self.spent
+        """What is left in each figure."""
+        return self.cap.less(self.spent)
 
     def take(self, amount: Charge) -> None:
         """Take `amount`, or nothing at all and say so."""
@@ -55,9 +55,8 @@ class BudgetCounter:
     def require(self, amount: Charge) -> None:
         """Raise what `take` would, where less than `amount` is left; take nothing."""
         self._same_order(amount)
-        left = self.left
-        if not amount <= left:
-            raise BudgetExceeded(account=self.account, asked=amount, left=left)
+        if identity() != self._process or self._after(amount) is None:
+            raise BudgetExceeded(account=self.account, asked=amount, left=self.left)
 
     def _same_order(self, amount: Charge) -> None:
         if amount.order != self.cap.order:
@@ -67,17 +66,27 @@ class BudgetCounter:
         if identity() != self._process:
             return False
         with self._lock:
-            divergence, delta = self._divergence + amount.divergence, self._delta + amount.delta
-            if divergence > self.cap.divergence or delta > self.cap.delta:
-                return False
-            self._divergence, self._delta = divergence, delta
-            return True
+            spent = self._after(amount)
+            self._spent = spent or self._spent
+            return spent is not None
+
+    def _after(self, amount: Charge) -> Charge | None:
+        """What will be spent, where that fits."""
+        try:
+            spent = self._spent + amount
+        except InvalidParameter:  # more than any budget holds
+            return None
+        return spent if self._fits(spent) else None
+
+    def _fits(self, spent: Charge) -> bool:
+        """Whether so much may be taken in all."""
+        return spent <= self.cap
 
     def close(self) -> None:
         """Give up what is left."""
         if identity() == self._process:
             with self._lock:
-                self._divergence, self._delta = self.cap.divergence, self.cap.delta
+                self._spent = self.cap
 
     def __copy__(self) -> Self:
         return self

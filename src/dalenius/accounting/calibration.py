@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from dalenius.accounting.amounts import Charge, price
+from dalenius.accounting.amounts import DIVERGENCE_UNIT, UNBOUNDED, Charge, price
 from dalenius.accounting.budget import Budget
 from dalenius.accounting.composition import advanced_composition, optimal_delta, tight_advanced_composition
 from dalenius.accounting.conversion import best_order, epsilon_to_renyi
@@ -93,7 +93,7 @@ def gaussian_variance(*, sensitivity: SensitivityLike, epsilon: Number, delta: N
     """The variance of Gaussian noise for each of `count` adaptive releases that are (epsilon, delta)-DP together.
 
     By zCDP, so it holds for vectors, for integer noise and for any mixture of sensitivities; the exact law of a single
-    scalar release needs less (see the Gaussian mechanism): 14 % at (1, 1e-5), 9 % at (1, 1e-9).
+    release needs less (see the Gaussian mechanism): 14 % at (1, 1e-5), 9 % at (1, 1e-9).
     """
     size = Sensitivity.of(sensitivity).need("l2_squared", mechanism="the Gaussian mechanism")
     return whole(1, count=count) * size / (2 * largest_rho(epsilon=epsilon, delta=delta))
@@ -122,7 +122,14 @@ def affordable(amount: Charge, loss: Callable[[Fraction], Loss]) -> Fraction:
     """
     if not amount:
         raise InvalidParameter("amount", amount, allowed="greater than 0")
-    return _largest(lambda size: price(loss(size), order=amount.order) <= amount, _near(amount, loss), TOLERANCE)
+
+    def holds(size: Fraction) -> bool:
+        return price(loss(size), order=amount.order) <= amount
+
+    pure = amount.epsilon * DIVERGENCE_UNIT
+    if amount.is_pure and pure and holds(pure) and not holds(pure * (1 + TOLERANCE)):
+        return pure  # the parameter is an epsilon, and may be all of it
+    return _largest(holds, _near(amount, loss), TOLERANCE)
 
 
 def _near(amount: Charge, loss: Callable[[Fraction], Loss]) -> Fraction:
@@ -130,7 +137,9 @@ def _near(amount: Charge, loss: Callable[[Fraction], Loss]) -> Fraction:
     guess, power, before = 1.0, 1.0, None
     for _ in range(_STEPS):
         cost = price(loss(Fraction(guess)), order=amount.order)
-        over = math.log(max(cost.divergence / max(1, amount.divergence), cost.delta / max(1, amount.delta)))
+        sizes = [(cost.divergence, amount.divergence), (cost.delta, amount.delta)]
+        sizes += [(cost.epsilon, amount.epsilon)] if amount.epsilon < UNBOUNDED else []
+        over = math.log(max(size / max(1, most) for size, most in sizes))
         if before is not None and over != before[1]:
             power = min(4.0, max(0.25, (over - before[1]) / math.log(guess / before[0])))
         before = guess, over

@@ -82,6 +82,24 @@ def to_delta(loss: Loss, *, epsilon: Number) -> Fraction:
     return min(figure for figure in figures if figure is not None)
 
 
+def max_divergence(loss: Loss) -> Fraction | None:
+    """The divergence of order infinity that holds outside of the loss's events; None where it has no bound.
+
+    It belongs to the same decomposition as `loss.renyi` and `loss.delta`: one event, and beside it both bounds.
+    """
+    if isinstance(loss, Composition):
+        each = [(max_divergence(part), count) for part, count in loss.parts]
+        known = [count * size for size, count in each if size is not None]
+        return sum(known, Fraction(0)) if len(known) == len(each) else None
+    if isinstance(loss, ParallelLoss):
+        sizes = [size for size in map(max_divergence, loss.losses) if size is not None]
+        return loss.dearest(sizes) if len(sizes) == len(loss.losses) else None
+    if isinstance(loss, LossDistribution) and loss.delta:
+        return None  # its Rényi divergence is that of the conditioned sides, whose odds may be higher
+    stated = _stated(loss)
+    return None if stated is None else stated.epsilon
+
+
 def to_pure(loss: Loss) -> PureDP:
     """The least epsilon that holds with certainty; refused where there is none, as for Gaussian noise."""
     stated = _stated(loss)
@@ -216,6 +234,8 @@ def _stated(loss: Loss) -> ApproximateDP | None:
     if isinstance(loss, LossDistribution | RandomizedBits):
         epsilon = loss.epsilon_at(delta=loss.delta)
         return ApproximateDP(epsilon, loss.delta) if isinstance(epsilon, Fraction) else None
+    if isinstance(loss, RenyiCurve):
+        return None if loss.epsilon is None else ApproximateDP(loss.epsilon, loss.event)
     if isinstance(loss, Composition):
         each = [(_stated(part), count) for part, count in loss.parts]
         epsilons = [count * part.epsilon for part, count in each if part]

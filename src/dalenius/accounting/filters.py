@@ -23,6 +23,15 @@ from dalenius.privacy.numbers import Number, inside_unit, of_kind
 from dalenius.process import identity
 
 
+class _Admitting(BudgetCounter):
+    """The counter of a whole budget: it takes what `Charge.admitted` allows."""
+
+    __slots__ = ()
+
+    def _fits(self, spent: Charge) -> bool:
+        return spent.admitted(self.cap)
+
+
 class PrivacyFilter:
     """A privacy filter in memory: it charges until the budget would be passed, and then refuses.
 
@@ -30,7 +39,7 @@ class PrivacyFilter:
     then all releases together are (epsilon, delta)-DP, in any adaptive order and however interactive releases are
     interleaved. Check and charge are one step, also among threads. A refusal charges nothing.
     Reference: Rogers et al. 2016 (arXiv:1605.08294) for filters; Feldman & Zrnic 2021 (arXiv:2008.11193) for a fixed
-    Rényi order; docs/accounting.md, Theorem 1, for this one.
+    Rényi order; docs/accounting.md, Theorem 1, for this one, which lasts as long as either of its two sums.
     Textbook: S6.8.
     """
 
@@ -46,7 +55,7 @@ class PrivacyFilter:
         self.renyi_filter = (
             budget if isinstance(budget, RenyiFilter) else RenyiFilter.of(of_kind(Budget, budget=budget))
         )
-        self._tally = BudgetCounter(self.renyi_filter.cap, account=account)
+        self._tally = _Admitting(self.renyi_filter.cap, account=account)
 
     @property
     def spent(self) -> Charge:
@@ -55,7 +64,7 @@ class PrivacyFilter:
 
     @property
     def left(self) -> Charge:
-        """What may still be charged."""
+        """What may still be charged: either as much divergence or as much epsilon, and no more events."""
         return self._tally.left
 
     def price(self, loss: Loss) -> Charge:
@@ -67,8 +76,9 @@ class PrivacyFilter:
         return self.renyi_filter.amount(epsilon=epsilon)
 
     def share(self, cost: Loss | Charge) -> Fraction:
-        """The share of the whole budget that a loss or an amount takes."""
-        return self.renyi_filter.share(self._amount(cost))
+        """The share of the whole budget that a loss or an amount takes, on top of what was charged."""
+        spent = self.spent
+        return self.renyi_filter.share(spent + self._amount(cost)) - self.renyi_filter.share(spent)
 
     def charge(self, cost: Loss | Charge) -> Charge:
         """Charge a loss or an amount, or raise `BudgetExceeded` and charge nothing."""

@@ -1,4 +1,4 @@
-"""Shares of a budget, backwards: the epsilon that buys one, and the least one that suffices.
+"""Shares of a budget, backwards: the least one that suffices, and the epsilon that what is left still pays for.
 
 How to divide a budget among several questions, so that the parts never add up to more than the whole.
 """
@@ -11,71 +11,33 @@ from decimal import Decimal
 from fractions import Fraction
 from math import floor
 
-from dalenius.accounting.amounts import DIVERGENCE_UNIT, Charge
+from dalenius.accounting.amounts import DIVERGENCE_UNIT, UNBOUNDED, Charge
 from dalenius.accounting.budget import RenyiFilter
+from dalenius.accounting.calibration import affordable as _largest
 from dalenius.errors import InvalidParameter
+from dalenius.privacy.losses import PureDP
 from dalenius.privacy.numbers import Number, positive, whole
 from dalenius.privacy.reals import ball, lower, precise
 
-_HALVINGS, _REFINEMENTS, _TRIES = 60, 10, 5
+_HALVINGS, _REFINEMENTS = 60, 10
 _CLOSE = Fraction(1001, 1000)
 
 
-def epsilon_of(renyi_filter: RenyiFilter, share: Fraction) -> Fraction:
-    """The epsilon that buys this share, from above: the inverse of `RenyiFilter.amount`, to three digits."""
-    if renyi_filter.order is None or share >= 1:
-        return share * renyi_filter.budget.epsilon
-    reached = cheapest(lambda part: _share_of(renyi_filter, part) >= share)
-    return renyi_filter.budget.epsilon * (reached or 1)
-
-
-def _share_of(renyi_filter: RenyiFilter, part: Fraction) -> Fraction:
-    try:
-        return renyi_filter.share(renyi_filter.amount(epsilon=part * renyi_filter.budget.epsilon))
-    except InvalidParameter:  # too little for any Rényi order
-        return Fraction(0)
-
-
 def affordable(renyi_filter: RenyiFilter, left: Charge) -> Fraction | None:
-    """An epsilon of two digits that what is left still pays for, near the largest; None where there is none."""
-    sides = [Fraction(left.divergence, renyi_filter.cap.divergence)]
-    sides += [Fraction(left.delta, renyi_filter.cap.delta)] if renyi_filter.cap.delta else []
-    if not min(sides):
-        return None
-    epsilon = epsilon_of(renyi_filter, min(sides))
-    for _ in range(_TRIES):
-        rounded = _two_digits(epsilon)
-        try:
-            if renyi_filter.amount(epsilon=rounded) <= left:
-                return rounded
-        except InvalidParameter:  # too little for any Rényi order
-            return None
-        epsilon = epsilon * 9 / 10
-    return None
+    """An epsilon of two digits that what is left still pays for, near the largest, for one release that is pure; None
+    where there is none."""
+    pure = 0 if left.epsilon == UNBOUNDED else left.epsilon
+    reached = [pure * DIVERGENCE_UNIT]
+    if left.divergence:
+        reached.append(_largest(left.rectangle, PureDP))
+    epsilon = min(max(reached), renyi_filter.budget.epsilon)
+    return two_digits(epsilon) if epsilon else None
 
 
-def _two_digits(value: Fraction) -> Fraction:
+def two_digits(value: Fraction) -> Fraction:
     """Rounded down to two digits."""
     unit = Fraction(10) ** (Decimal(float(value)).adjusted() - 1)
     return value // unit * unit
-
-
-def cheapest(suffices: Callable[[Fraction], bool], *, halvings: int = _HALVINGS) -> Fraction | None:
-    """The least share that suffices, to a thousandth of itself; None where the whole budget does not.
-
-    So many `halvings` of the whole budget are as little as is looked at. `suffices` must stay true once it is true
-    for a smaller share; it is asked about log2(halvings) + 13 times.
-    """
-    if not suffices(Fraction(1)):
-        return None
-    least = Fraction(1, 2**halvings)
-    if suffices(least):
-        return least
-    few, many = 0, halvings  # halvings that leave enough, and too little
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (middle, many) if suffices(Fraction(1, 2**middle)) else (few, middle)
-    return _refined(suffices, Fraction(1, 2**few))
 
 
 def cheapest_within(excess: Callable[[Fraction], Fraction | None], *, halvings: int = _HALVINGS) -> Fraction | None:
@@ -121,15 +83,6 @@ def _rounded(share: float) -> Fraction:
     """To few bits, so that it is the same wherever logarithms are."""
     size, exponent = math.frexp(share)
     return Fraction(round(size * 2**16), 2**16) * Fraction(2) ** exponent
-
-
-def _refined(suffices: Callable[[Fraction], bool], enough: Fraction) -> Fraction:
-    """The least share that suffices, between one that does and its half, which does not."""
-    short = enough / 2
-    for _ in range(_REFINEMENTS):
-        middle = (enough + short) / 2
-        enough, short = (middle, short) if suffices(middle) else (enough, middle)
-    return enough
 
 
 def uniform_split(*, epsilon: Number, parts: int) -> tuple[Fraction, ...]:

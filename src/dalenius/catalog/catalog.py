@@ -108,8 +108,8 @@ class Grant:
     """What an analyst may ask: of which tables, and the largest share of each population's budget.
 
     Inside a `study` the analyst spends that study's quota too, and the share counts what is spent inside it.
-    `most_epsilon` is the most that one question may cost, `rate` how often questions may be charged, `until` when the
-    grant ends.
+    `most_epsilon` is the largest epsilon that one answer may have by itself, `rate` how often questions may be charged,
+    `until` when the grant ends.
     """
 
     tables: tuple[str, ...] = ()

@@ -2,15 +2,15 @@
 
 Charges through analysts, studies and blocks, added up here as plain integers and compared with every account.
 
-What an analyst pays is charged to the analyst's quota, to the study that it lies in and to the population, divergence
-and delta alike. Of a population, charges to one block are summed apart: it has spent the most that any unit bears.
+What an analyst pays is charged to the analyst's quota, to the study that it lies in and to the population, divergence,
+delta and epsilon alike. Each of them takes it if its deltas fit and one of both other sums does. Of a population,
+charges to one block are summed apart: a charge must fit in every block, and the block that has spent most is shown.
 
 Stored answers, asked for by everybody: who may ask all of their tables has them for nothing, and nobody else.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from dalenius.accounting.amounts import Charge
+from dalenius.accounting.amounts import UNBOUNDED, Charge
 from dalenius.accounting.budget import Budget
 from dalenius.engines.conformance.worlds import Draws
 from dalenius.errors import BudgetExceeded, DaleniusError
@@ -30,7 +30,6 @@ from dalenius.ledger.ledger import Ledger
 from dalenius.query.types import Category, Int, Text
 from dalenius.session.answers.encoding import encoded
 from dalenius.session.databases import Database, create
-from dalenius.session.offers import Offer
 from dalenius.session.sessions import Session
 
 COLUMNS = {"age": Int(0, 120), "city": Category("Oslo", "Bergen"), "icd": Text()}
@@ -84,38 +83,52 @@ def failure(work: Callable[[], object]) -> Exception | None:
 
 Level: TypeAlias = tuple[str, ...]
 """The names on the way from a population down to a study or an analyst."""
-Pair: TypeAlias = tuple[int, int]
-"""Divergence and delta, in the ledger's units."""
+Sums: TypeAlias = tuple[int, ...]
+"""Divergence, delta and epsilon, in the ledger's units."""
+_FIGURES = ("divergence", "delta", "epsilon")
 
 
 class ChargedSums:
     """What was charged to each level, added up apart from the ledger; `caps` is what each may spend."""
 
-    def __init__(self, caps: Mapping[Level, Pair]) -> None:
+    def __init__(self, caps: Mapping[Level, Sums]) -> None:
         self.caps = dict(caps)
-        self._parts = Counter[tuple[Level, str, int]]()
+        self._parts: dict[Level, dict[str, Sums]] = {level: {"": (0, 0, 0)} for level in caps}
 
-    def charge(self, payer: Level, amount: Pair, block: str = "", *, quotas_only: bool = False) -> None:
+    def charge(self, payer: Level, amount: Sums, block: str = "", *, quotas_only: bool = False) -> None:
         """Add to the payer and to all that it lies in; a replay leaves the population out."""
         for length in range(2 if quotas_only else 1, len(payer) + 1):
-            for side in (0, 1):
-                self._parts[payer[:length], block if length == 1 else "", side] += amount[side]
+            parts, name = self._parts[payer[:length]], block if length == 1 else ""
+            parts[name] = _added(parts.get(name, (0, 0, 0)), amount)
 
-    def spent(self, level: Level, block: str = "") -> Pair:
-        """What the units of a block bear, or any unit at most."""
-        blocks = {block} if block else {name for place, name, _ in self._parts if place == level} - {""}
-        first, second = (
-            self._parts[level, "", side] + max((self._parts[level, name, side] for name in blocks), default=0)
-            for side in (0, 1)
-        )
-        return first, second
+    def borne(self, level: Level, block: str = "") -> list[Sums]:
+        """What the units of a block bear, or those of each."""
+        parts = self._parts[level]
+        names = [block] if block and len(level) == 1 else [name for name in parts if name]
+        return [_added(parts[""], parts.get(name, (0, 0, 0))) for name in names] or [parts[""]]
 
-    def left(self, payer: Level, block: str = "") -> Pair:
-        """The least that is left of the payer's quota and of all that it lies in."""
+    def spent(self, level: Level) -> Sums:
+        """What is borne where the largest share was spent."""
+        return max(self.borne(level), key=lambda sums: (_part(sums, self.caps[level]), sums))
+
+    def takes(self, payer: Level, amount: Sums, block: str = "") -> bool:
+        """Whether a charge fits into the payer's quota and into all that it lies in, in each block that it is about."""
         levels = [payer[:length] for length in range(1, len(payer) + 1)]
-        spent = {level: self.spent(level, block if len(level) == 1 else "") for level in levels}
-        first, second = (min(self.caps[level][side] - spent[level][side] for level in levels) for side in (0, 1))
-        return first, second
+        return all(
+            sums[1] <= cap[1] and (sums[0] <= cap[0] or sums[2] <= cap[2] < UNBOUNDED)
+            for level, cap in ((level, self.caps[level]) for level in levels)
+            for sums in (_added(spent, amount) for spent in self.borne(level, block))
+        )
+
+    def left(self, payer: Level, block: str = "") -> Sums:
+        """The least that is left of each figure, of the payer's quota and of all that it lies in."""
+        levels = [payer[:length] for length in range(1, len(payer) + 1)]
+        rests = [
+            [max(0, most - size) for most, size in zip(self.caps[level], spent, strict=True)]
+            for level in levels
+            for spent in self.borne(level, block)
+        ]
+        return tuple(min(sizes) for sizes in zip(*rests, strict=True))
 
     def differing(self, ledger: Ledger, blocks: tuple[str, ...]) -> Iterator[str]:
         """Where the ledger has added up something else."""
@@ -126,10 +139,22 @@ class ChargedSums:
                 yield from _unlike(f"{Account(level)} has left{f' in {block}' if block else ''}", found, due)
 
 
-def _unlike(what: str, found: Charge, due: Pair) -> Iterator[str]:
-    for side, units in zip(("divergence", "delta"), due, strict=True):
-        if getattr(found, side) != units:
-            yield f"{what} a {side} of {getattr(found, side)} units where charges make it {units}"
+def _added(one: Sums, other: Sums) -> Sums:
+    """Both together; of what has no epsilon the sum has none."""
+    divergence, delta, epsilon = (first + second for first, second in zip(one, other, strict=True))
+    return divergence, delta, min(UNBOUNDED, epsilon)
+
+
+def _part(sums: Sums, cap: Sums) -> Fraction:
+    """What of a cap is spent: of divergence and epsilon what lasts longer, unless more of delta is."""
+    divergence, delta, epsilon = (Fraction(size, max(1, most)) for size, most in zip(sums, cap, strict=True))
+    return max(delta, divergence if sums[2] == UNBOUNDED else min(divergence, epsilon))
+
+
+def _unlike(what: str, found: Charge, due: Sums) -> Iterator[str]:
+    for figure, units in zip(_FIGURES, due, strict=True):
+        if getattr(found, figure) != units:
+            yield f"{what} a {figure} of {getattr(found, figure)} units where charges make it {units}"
 
 
 # ---- charges that are made up
@@ -141,41 +166,46 @@ _ENOUGH = 20
 
 
 def charges_through_levels(folder: Path, count: int) -> tuple[int, list[str]]:
-    """So many charges to a population, a study and analysts, of all or of one block; then exactly what is left of each,
-    and a unit more."""
-    sums, draws = (
-        ChargedSums(dict.fromkeys(_LEVELS, (_ENOUGH * count, _ENOUGH * count))),
-        Draws("charges through levels"),
-    )
+    """So many charges to a population, a study and analysts, of all or of one block; then all that is left of each, and
+    a unit more. Half of them in a ledger of pure charges, where addition lasts longer, and half in one of any."""
+    draws = Draws("charges through levels")
+    return count, [each for pure in (True, False) for each in _charged_through(draws, count // 2, pure=pure)]
+
+
+def _charged_through(draws: Draws, count: int, *, pure: bool) -> list[str]:
+    sums = ChargedSums(dict.fromkeys(_LEVELS, (_ENOUGH * count,) * 3))
     with closing(Ledger.in_memory()) as ledger:
         _open(ledger, sums)
         for _ in range(count):
             payer, block = draws.choice(_LEVELS), draws.choice(("", *_BLOCKS))
-            amount = draws.between(1, 9), draws.between(0, 9)
-            _charge(ledger, sums, payer, amount, block)
+            size, event = draws.between(1, 9), draws.between(0, 9)
+            epsilon = draws.between(size, 9) if pure or draws.choice((True, False)) else UNBOUNDED
+            _charge(ledger, sums, payer, (size, event, epsilon), block)
             if broken := list(sums.differing(ledger, _BLOCKS)):
-                return count, broken
-        return count, list(_at_the_caps(ledger, sums))
+                return broken
+        return list(_at_the_caps(ledger, sums))
 
 
 def _at_the_caps(ledger: Ledger, sums: ChargedSums) -> Iterator[str]:
     """An analyst who meets the quota, one who meets the study's, one who meets the population's in a block and for all,
     and the owner."""
-    for level, room in ((("p", "s", "a"), (5, 3)), (("p", "s"), (11, 7))):
-        spent = sums.spent(level)
-        sums.caps[level] = spent[0] + room[0], spent[1] + room[1]
+    for level, room in ((("p", "s", "a"), (5, 3, 9)), (("p", "s"), (11, 7, 30))):
+        sums.caps[level] = _added(sums.spent(level), room)
     _open(ledger, sums)
     payers: tuple[tuple[Level, str], ...] = (
         (("p", "s", "a"), "x"), (("p", "s", "b"), "y"), (("p", "c"), "x"), (("p", "c"), ""), (("p",), "y"),
     )  # fmt: skip
     for payer, block in payers:
-        left = sums.left(payer, block)
-        for more in ((left[0] + 1, 0), (0, left[1] + 1)):
-            if _charge(ledger, sums, payer, more, block):
-                yield f"{Account(payer)} was charged {more} units of divergence and delta where {left} were left"
+        size, event, epsilon = left = sums.left(payer, block)
+        for amount in (
+            (size + 1, 0, UNBOUNDED), (size + 1, 0, epsilon + 1), (1, event + 1, 1), (size + 1, event, epsilon),
+            (size, event, UNBOUNDED),
+        ):  # fmt: skip
+            due = sums.takes(payer, amount, block)
+            if any(amount[:2]) and _charge(ledger, sums, payer, amount, block) is not due:
+                was = "was not charged" if due else "was charged"
+                yield f"{Account(payer)} {was} {amount} units of {', '.join(_FIGURES)} where {left} were left"
                 return  # its sums mean nothing any more
-        if any(left) and not _charge(ledger, sums, payer, left, block):
-            yield f"{Account(payer)} was not charged the {left} units of divergence and delta that were left"
         yield from sums.differing(ledger, _BLOCKS)
 
 
@@ -184,7 +214,7 @@ def _open(ledger: Ledger, sums: ChargedSums) -> None:
         ledger.open(Account(level), AccountTerms(_amount(cap)))
 
 
-def _charge(ledger: Ledger, sums: ChargedSums, payer: Level, amount: Pair, block: str) -> bool:
+def _charge(ledger: Ledger, sums: ChargedSums, payer: Level, amount: Sums, block: str) -> bool:
     """Whether the ledger takes a charge; what it takes is added up."""
     try:
         ledger.reserve([AccountCharge(Account(payer), _amount(amount), block)], question="q", who=payer[-1])
@@ -194,8 +224,12 @@ def _charge(ledger: Ledger, sums: ChargedSums, payer: Level, amount: Pair, block
     return True
 
 
-def _amount(pair: Pair) -> Charge:
-    return Charge(divergence=pair[0], delta=pair[1], order=Fraction(15))
+def _amount(sums: Sums) -> Charge:
+    return Charge(divergence=sums[0], delta=sums[1], order=Fraction(15), epsilon=sums[2])
+
+
+def _sums(amount: Charge) -> Sums:
+    return amount.divergence, amount.delta, amount.epsilon
 
 
 # ---- questions, as people ask them
@@ -246,19 +280,18 @@ def _declared(db: Database) -> ChargedSums:
         **dict.fromkeys((("patients", "cleo"), ("doctors", "cleo")), _QUOTA),
     }  # fmt: skip
     whole = {name: people.renyi_filter.cap for name, people in db.catalog.populations.items()}
-    caps = {level: (whole[level[0]].divergence, whole[level[0]].delta) for level in shares}
     return ChargedSums(
-        {level: (int(cap[0] * shares[level]), int(cap[1] * shares[level])) for level, cap in caps.items()}
+        {level: tuple(int(size * share) for size in _sums(whole[level[0]])) for level, share in shares.items()}
     )
 
 
 def _asked(db: Database, sums: ChargedSums, who: str | None, text: str, block: str) -> Iterator[str]:
     """Whether a question is charged at its price to every level, and to none besides."""
     question = db.session(who).sql(text)
-    price = question._priced(Offer(share=_SHARE)).charge
+    price = question.cost(share=_SHARE).amounts
     question.run(share=_SHARE, fresh=True)
     for name, amount in price.items():
-        sums.charge((name, *_ASKERS[who]), (amount.divergence, amount.delta), block)
+        sums.charge((name, *_ASKERS[who]), _sums(amount), block)
         if "GROUP BY" in text and not amount.delta:
             yield f"keys of {name} were found without a delta"
     yield from (f"after a question of {who or 'the owner'}, {each}" for each in _differing(db, sums))
@@ -269,8 +302,7 @@ def _replayed(db: Database, sums: ChargedSums) -> Iterator[str]:
     first = db.history()[0]
     db.session("ben").replay(first.id)
     for charge in first.charges:
-        amount = charge.amount.divergence, charge.amount.delta
-        sums.charge((charge.account.population, *_ASKERS["ben"]), amount, quotas_only=True)
+        sums.charge((charge.account.population, *_ASKERS["ben"]), _sums(charge.amount), quotas_only=True)
     yield from (f"after a replay, {each}" for each in _differing(db, sums))
 
 

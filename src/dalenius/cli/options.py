@@ -230,7 +230,7 @@ def _grant(commands: Commands) -> None:
         help="the most of the budget, inside the study if there is one (default: as before, at first 100%%)",
     )
     made.add_argument("--study", metavar="NAME", help="the study inside which the analyst asks")
-    made.add_argument("--most-epsilon", metavar="E", help="the most that one question may cost")
+    made.add_argument("--most-epsilon", metavar="E", help="the largest epsilon that one answer may have by itself")
     made.add_argument(
         "--rate", metavar="N/SECONDS", help="how often questions may be charged, such as 20/3600 (default: 1000/3600)"
     )
@@ -322,7 +322,7 @@ def _ask(commands: Commands) -> None:
 
 def _price(made: argparse.ArgumentParser, *, needed: bool) -> None:
     price = made.add_mutually_exclusive_group(required=needed)
-    price.add_argument("--epsilon", metavar="E", help="what to pay, as an epsilon such as 0.2")
+    price.add_argument("--epsilon", metavar="E", help="what this answer may lose by itself, as an epsilon such as 0.2")
     price.add_argument("--share", metavar="S", help="what to pay, as a share of the budget such as 1%%")
     if needed:
         price.add_argument(

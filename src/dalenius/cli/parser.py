@@ -24,7 +24,7 @@ _STEPS = """typical steps:
   dalenius add-table clinic visits visits.csv --population patients --unit patient_id --max-rows 3 --max-groups 1
   (fill in the question marks in clinic/catalog.toml, and run the line above again)
   dalenius grant clinic ana --tables visits --share 25%
-  dalenius ask clinic "SELECT city, COUNT(*) AS visits FROM visits GROUP BY city" --epsilon 0.2 --as ana
+  dalenius ask clinic "SELECT city, COUNT(*) AS visits FROM visits GROUP BY city" --share 1% --as ana
 """
 
 

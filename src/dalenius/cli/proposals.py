@@ -38,6 +38,7 @@ from dalenius.engines.duckdb.sources import header, is_csv
 from dalenius.errors import DataMismatch, InvalidParameter
 from dalenius.ledger.names import column_name, percent, unused
 from dalenius.measuring.released import LARGEST, SMALLEST, around, edges
+from dalenius.privacy.numbers import exact
 from dalenius.query.tables import EachRow, Table
 from dalenius.query.types import Domain, Int, Real
 from dalenius.session.answers.answers import Answer
@@ -244,15 +245,14 @@ def _asked(
     max_rows: int | None,
 ) -> BoundsEstimate | None:
     questions = {column: db.sql(question(table, column, kind), max_rows=max_rows) for column, kind in columns.items()}
-    # Equal parts of what epsilon buys: a part of the budget adds up exactly, a part of epsilon does not.
-    whole = next(iter(questions.values())).cost(epsilon=epsilon).shares[population]
-    share, found = whole / len(questions), {}
-    charge = f"{percent(whole)} of {population} (epsilon = {epsilon})"
+    each, found = exact(epsilon=epsilon) / len(questions), {}  # epsilons add up, also beside other questions
+    share = next(iter(questions.values())).cost(epsilon=each).shares[population]
+    charge = f"{percent(share * len(questions))} of {population} (epsilon = {epsilon})"
     if not agreed(f"bounds of {', '.join(columns)} cost {charge}"):
         return None
     for column, asked in questions.items():
-        noise = Fraction(asked.expected_error(share=share, level=SURE)["units"].fixed)
-        answer = asked.run(share=share, fresh=True)
+        noise = Fraction(asked.expected_error(epsilon=each, level=SURE)["units"].fixed)
+        answer = asked.run(epsilon=each, fresh=True)
         found[column] = around(edges(columns[column]), _counts(answer), noise)
     return BoundsEstimate(found, charge, f"{percent(share)} of {population}")
 

@@ -83,7 +83,7 @@ _WORDS: _Words = (
     (r"\berror=\{'(\w+)': '([^']+)'\}", r"--error '\1=\2'"),
     (r"\bkeys=(\[[^\]]*\])", r"keys = \1 in catalog.toml"),
     (r"\bkeys=\{'(\w+)': (\d+)\}", r"keys = { \1 = \2 } in catalog.toml"),
-    (r"\bepsilon='([^']+)'", r"--epsilon \1"),
+    (r"\b(epsilon|share)='([^']+)'", r"--\1 \2"),
     (r"\b(epsilon|share|error)=(?=[\s,.;]|$)", r"--\1"),
 )
 

@@ -79,7 +79,7 @@ class Guarantee:
     @classmethod
     def of_budget(cls, budget: Budget, hidden: Neighbours) -> Guarantee:
         """What a fit on arrays may lose."""
-        return cls(str(budget), str(hidden), units=_units(rectangle_of(budget).cap), delta=str(budget.delta))
+        return cls(str(budget), str(hidden), units=_units(rectangle_of(budget)), delta=str(budget.delta))
 
     @classmethod
     def of_answer(cls, answer: Answer, bought: Purchase) -> Guarantee:
@@ -123,11 +123,12 @@ def budget_of(epsilon: Number | None, delta: Number | None, budget: Budget | Non
     return budget
 
 
-def rectangle_of(budget: Budget) -> RenyiFilter:
-    """The budget as a ledger keeps it, with nothing set apart for events."""
-    return RenyiFilter.of(budget, event_delta=0) if budget.delta else RenyiFilter.of(budget)
+def rectangle_of(budget: Budget) -> Charge:
+    """What a budget lets one fit lose, of Rényi divergence where it has a delta, with nothing set apart for events."""
+    renyi_filter = RenyiFilter.of(budget, event_delta=0) if budget.delta else RenyiFilter.of(budget)
+    return renyi_filter.cap.rectangle
 
 
 def allowance_of(budget: Budget, neighbours: Neighbours) -> Allowance:
     """The whole budget, for one fit."""
-    return Allowance(rectangle_of(budget).cap, neighbours=neighbours, account="this fit")
+    return Allowance(rectangle_of(budget), neighbours=neighbours, account="this fit")

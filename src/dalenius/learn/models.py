@@ -297,7 +297,7 @@ class PrivateModel(BaseEstimator, ABC):
         if X is None:
             budget, hidden = self._budget(), self._hidden()
             price = Guarantee(str(budget), str(hidden))
-            return price if n is None else replace(price, note=yardstick(rectangle_of(budget).cap, hidden, n=n))
+            return price if n is None else replace(price, note=yardstick(rectangle_of(budget), hidden, n=n))
         unfitted: Self = clone(self)
         binned, training = unfitted._planned(X, y, **how)
         cost = binned.session.cost_of(training)

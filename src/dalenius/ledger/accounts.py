@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
-from dalenius.accounting.amounts import Charge
+from dalenius.accounting.amounts import UNBOUNDED, Charge
 from dalenius.errors import InvalidParameter
 from dalenius.privacy.numbers import whole
 
@@ -47,7 +47,7 @@ class AccountTerms:
     """What an account allows: at most `cap`, between `start` and `end`.
 
     `reserve` is a part of `cap` that is held for this account: others in the same account above leave it untouched,
-    until `end`.
+    until `end`. It is held in the rectangle, where divergence pays for whatever comes, so it bounds no epsilon.
     """
 
     cap: Charge
@@ -55,13 +55,26 @@ class AccountTerms:
     end: dt.datetime | None = None
     reserve: Charge | None = None
 
+    def __post_init__(self) -> None:
+        if self.reserve is not None:
+            object.__setattr__(self, "reserve", self.reserve.rectangle)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an account stands, or one block of a population: its cap, and what was spent or is held for others."""
+
+    account: Account
+    cap: Charge
+    spent: Charge
+
 
 @dataclass(frozen=True, slots=True)
 class AccountCharge:
     """An amount for an account and for all that it lies in.
 
     `block` names the part of a partitioned population that alone was asked about; the population then shows the
-    largest sum over its blocks. Quotas add up, whatever the block.
+    block that has spent most. Quotas add up, whatever the block.
     """
 
     account: Account
@@ -145,8 +158,10 @@ def linked(previous: str, body: str) -> str:
 
 
 def amount_facts(amount: Charge) -> list[Any]:
+    """Divergence, delta and order; then epsilon, where it is bounded and says more than the divergence."""
     order = None if amount.order is None else str(amount.order)
-    return [amount.divergence, amount.delta, order]
+    pure = [amount.epsilon] if order is not None and amount.epsilon < UNBOUNDED else []
+    return [amount.divergence, amount.delta, order, *pure]
 
 
 def amount_from(facts: list[Any]) -> Charge:
@@ -154,8 +169,9 @@ def amount_from(facts: list[Any]) -> Charge:
 
 
 @lru_cache(maxsize=4096)
-def _amount(divergence: int, delta: int, order: str | None) -> Charge:
-    return Charge(divergence=divergence, delta=delta, order=None if order is None else Fraction(order))
+def _amount(divergence: int, delta: int, order: str | None, epsilon: int = UNBOUNDED) -> Charge:
+    known = None if order is None else Fraction(order)
+    return Charge(divergence=divergence, delta=delta, order=known, epsilon=epsilon)
 
 
 def terms_facts(terms: AccountTerms) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Checking: is a ledger whole, and does all that is kept for speed follow from its entries?
 
 The chain and every balance are recomputed from the entries, in order and in pages, so that any length can be checked.
+A ledger of before, which kept no sums of epsilon, is given them from the same recount.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from dalenius.accounting.amounts import Charge
 from dalenius.errors import DaleniusError, LedgerRefused
 from dalenius.ledger.accounts import Account
 from dalenius.ledger.marks import NOTHING, Head
-from dalenius.ledger.recounting import LARGEST, Path, Recount, RecountedTerms, Wrong
-from dalenius.ledger.stores import DISAGREE, Store, Transaction, damaged
+from dalenius.ledger.recounting import LARGEST, Path, Recount, RecountedTerms, Sums, Wrong
+from dalenius.ledger.stores import DISAGREE, SPENT, Store, Transaction, damaged, has_epsilon
 from dalenius.ledger.texts import names, unpacked
 
 PAGE = 500
@@ -85,7 +86,22 @@ def require_sound(findings: Findings, name: str) -> None:
         )
 
 
-def totals_at(rows: Transaction, number: int) -> dict[tuple[Path, str], tuple[int, int]]:
+def add_epsilon(store: Store) -> None:
+    """Give a sound ledger of before the column for epsilon, filled from its entries."""
+    with store.reading() as rows:
+        if has_epsilon(rows, "spent"):
+            return
+    with store.writing() as rows:
+        if has_epsilon(rows, "spent"):  # somebody else has done it meanwhile
+            return
+        totals = totals_at(rows, LARGEST)
+        rows.execute("DROP TABLE spent")
+        rows.execute(SPENT)
+        for (path, block), sums in totals.items():
+            rows.execute("INSERT INTO spent VALUES (?, ?, ?, ?, ?)", [_text(list(path)), block, *sums])
+
+
+def totals_at(rows: Transaction, number: int) -> dict[tuple[Path, str], Sums]:
     """What had been spent of each account and block when this entry was written, in a sound ledger."""
     recount = Recount()
     for page in _pages(rows):
@@ -186,9 +202,11 @@ class _Check:
         accounts = self.rows.execute("SELECT path, population, terms, reserving FROM accounts")
         if sorted(accounts) != sorted(_account_row(path, rule) for path, rule in self.recount.rules.items()):
             self.problems.append("accounts: they are not those of the entries")
-        spent = self.rows.execute("SELECT path, block, divergence, delta FROM spent")
+        epsilon = ", epsilon" if has_epsilon(self.rows, "spent") else ""  # a ledger of before has none yet
+        spent = self.rows.execute(f"SELECT path, block, divergence, delta{epsilon} FROM spent")  # noqa: S608
+        kept = 3 if epsilon else 2
         sums = self.recount.totals().items()
-        if sorted(spent) != sorted((_text(path), block, *pair) for (path, block), pair in sums):
+        if sorted(spent) != sorted((_text(path), block, *each[:kept]) for (path, block), each in sums):
             self.problems.append("spent: the sums are not those of the entries")
 
     def _expect(self, holds: bool, entry: dict[str, Any], problem: str) -> None:
@@ -248,13 +266,13 @@ def _account_row(path: Path, rule: RecountedTerms) -> tuple[Any, ...]:
 
 
 def _balances(recount: Recount) -> dict[Account, Charge]:
-    """What was spent of each account; of a partitioned population, the largest that any unit bears."""
+    """What was spent of each account; of a partitioned population, in the block that has spent the largest share."""
     paths = sorted({*recount.rules, *recount.spent})
     return {Account(path): _spent(recount, path) for path in paths}
 
 
 def _spent(recount: Recount, path: Path) -> Charge:
-    divergence, delta = recount.total(path)
+    divergence, delta, epsilon = (min(LARGEST, size) for size in recount.total(path))
     rule = recount.rules.get(path) or recount.rules.get(path[:1])
     order = None if rule is None or rule.order is None else Fraction(rule.order)
-    return Charge(divergence=min(LARGEST, divergence), delta=min(LARGEST, delta), order=order)
+    return Charge(divergence=divergence, delta=delta, order=order, epsilon=epsilon)

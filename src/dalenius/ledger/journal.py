@@ -151,7 +151,7 @@ class _Task(Generic[Value]):
 def _touch(rows: Transaction) -> None:
     """Write something, and take it back: the commit then waits for the disk, also for what somebody wrote who died
     before waiting. A mark must not move to what a power cut can still lose."""
-    rows.execute("INSERT INTO spent VALUES ('', '', 0, 0)")
+    rows.execute("INSERT INTO spent VALUES ('', '', 0, 0, 0)")
     rows.execute("DELETE FROM spent WHERE path = ''")
 
 

@@ -18,13 +18,14 @@ from dalenius.ledger.accounts import (
     Kind,
     Rate,
     Receipt,
+    Standing,
     charge_facts,
     receipt_facts,
     receipt_from,
     terms_facts,
 )
 from dalenius.ledger.balances import Balances, require_same_order
-from dalenius.ledger.checking import Findings, examined, require_sound
+from dalenius.ledger.checking import Findings, add_epsilon, examined, require_sound
 from dalenius.ledger.journal import Journal, Writing
 from dalenius.ledger.marks import Mark, NoMark
 from dalenius.ledger.stores import TABLES, SQLiteStore, Store, Transaction, Value
@@ -47,9 +48,9 @@ _BOUGHT = (
 class Ledger:
     """The accounts, charges and answers of one database, over a journal.
 
-    Guarantee: the charges of a population never sum up to more than its cap, those of a quota never to more than the
-    quota, in any number of threads, processes and machines that share the store; a refused charge changes nothing; no
-    charge is ever taken back. What is refused depends on the ledger and the clock alone.
+    Guarantee: the charges of a population never sum up to more than its cap admits, those of a quota never to more than
+    the quota admits, in any number of threads, processes and machines that share the store; a refused charge changes
+    nothing; no charge is ever taken back. What is refused depends on the ledger and the clock alone.
     Textbook: S18.1, S18.3, S18.4.
     """
 
@@ -77,9 +78,11 @@ class Ledger:
 
         Guarantee: it is refused unless an independent recount finds it whole and sound, it has this name, and its mark
         lies in its past. Where the process before died between the two, the mark is moved up. Of stored answers it
-        looks whether they are there; each is compared with its hash when it is read.
+        looks whether they are there; each is compared with its hash when it is read. One that was made before epsilon
+        was added up does so from now on.
         """
         require_sound(examined(store, texts=False), name)
+        add_epsilon(store)
         ledger = cls(store, mark, clock=clock)
         ledger._journal.append(lambda writing: None)
         return ledger
@@ -103,8 +106,8 @@ class Ledger:
     # ---- accounts
 
     def open(self, account: Account, terms: AccountTerms) -> None:
-        """Open an account. A population's cap is set once and never changes; a quota may be set anew, and what was
-        spent of it stays spent."""
+        """Open an account. A population's cap is set once and never changes, except that one of before, which bounds no
+        epsilon, may get that bound; a quota may be set anew, and what was spent of it stays spent."""
         require_terms(account, terms)
 
         def opened(writing: Writing) -> None:
@@ -112,7 +115,7 @@ class Ledger:
             known = balances.terms_or_none(account)
             if known == terms:
                 return
-            if known and len(account.path) == 1 and known.cap != terms.cap:
+            if known and len(account.path) == 1 and known.cap not in (terms.cap, terms.cap.rectangle):
                 raise InvalidParameter("population", account.population, allowed="new: a cap is set once, for ever")
             for outer in account.lineage[1:]:
                 require_same_order(terms.cap, balances.terms(outer).cap)
@@ -302,15 +305,29 @@ class Ledger:
         with self._journal.reading() as rows:
             return Balances(rows).terms(account)
 
-    def spent(self, account: Account) -> Charge:
-        """The sum of all charges to an account; of a partitioned population, the largest that any unit bears."""
+    def spent(self, account: Account, *, block: str = "") -> Charge:
+        """The sum of all charges to an account; of a partitioned population, what the units of one block bear, or those
+        of the block that has spent the largest share."""
         with self._journal.reading() as rows:
-            return Balances(rows).spent(account)
+            return Balances(rows).spent(account, block=block)
 
     def left(self, account: Account, *, block: str = "") -> Charge:
-        """What may still be charged: the least that is left of the account and of all that it lies in."""
+        """The least that is left of each figure, of the account and of all that it lies in: as much divergence or as
+        much epsilon, and no more delta, may still be charged."""
         with self._journal.reading() as rows:
             return Balances(rows).left(account, self._clock(), block=block)
+
+    def standing(self, account: Account, *, block: str = "") -> tuple[Standing, ...]:
+        """How an account and all that it lies in stand, of the population each block: the last ones are its."""
+        with self._journal.reading() as rows:
+            return Balances(rows).standing(account, self._clock(), block=block)
+
+    def times(self, charges: Sequence[AccountCharge]) -> int:
+        """How many times these charges, together, would be taken from now on, one after the other."""
+        require_charges(charges)
+        with self._journal.reading() as rows:
+            balances, now = Balances(rows), self._clock()
+            return min(balances.times(charge, now) for charge in charges)
 
     def history(self) -> tuple[Receipt, ...]:
         """All charges, in order."""

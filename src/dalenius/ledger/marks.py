@@ -12,27 +12,39 @@ When it moves to another copy, that is a turn: only points since the last turn l
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dalenius.accounting.amounts import UNBOUNDED
 from dalenius.errors import InvalidParameter, LedgerRefused
-from dalenius.ledger.accounts import BEFORE_ALL
-from dalenius.ledger.stores import DECLARED, SQLiteStore, Store, Transaction, declared_by
+from dalenius.ledger.accounts import BEFORE_ALL, canonical
+from dalenius.ledger.stores import (
+    DECLARED,
+    SQLiteStore,
+    Store,
+    Transaction,
+    declared_by,
+    has_epsilon,
+    without_epsilon,
+)
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS marks (ledger TEXT NOT NULL, step BIGINT NOT NULL, number BIGINT NOT NULL, "
     "hash TEXT NOT NULL, PRIMARY KEY (ledger, step))",
     "CREATE TABLE IF NOT EXISTS mark_totals (ledger TEXT NOT NULL, path TEXT NOT NULL, block TEXT NOT NULL, "
-    "divergence BIGINT NOT NULL, delta BIGINT NOT NULL, PRIMARY KEY (ledger, path, block))",
+    "divergence BIGINT NOT NULL, delta BIGINT NOT NULL, epsilon BIGINT NOT NULL, PRIMARY KEY (ledger, path, block))",
     "CREATE TABLE IF NOT EXISTS mark_caps (ledger TEXT NOT NULL, path TEXT NOT NULL, terms TEXT NOT NULL, "
     "PRIMARY KEY (ledger, path))",
     "CREATE TABLE IF NOT EXISTS mark_turns (ledger TEXT NOT NULL, step BIGINT NOT NULL, PRIMARY KEY (ledger, step))",
 )
+TABLES_BEFORE = tuple(map(without_epsilon, TABLES))
+"""The same in marks that were made before epsilon was added up."""
 _SPENT = (
-    "INSERT INTO mark_totals VALUES (?, ?, ?, ?, ?) ON CONFLICT (ledger, path, block) DO UPDATE SET "
-    "divergence = excluded.divergence, delta = excluded.delta"
+    "INSERT INTO mark_totals VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (ledger, path, block) DO UPDATE SET "
+    "divergence = excluded.divergence, delta = excluded.delta, epsilon = excluded.epsilon"
 )
 _CAP = "INSERT INTO mark_caps VALUES (?, ?, ?) ON CONFLICT (ledger, path) DO UPDATE SET terms = excluded.terms"
 
@@ -50,9 +62,10 @@ NOTHING = Head(0, BEFORE_ALL)
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was spent of each account, by path and block, and each population's terms, all as the ledger writes them."""
+    """What was spent of each account, by path and block: divergence, delta and epsilon; and each population's terms,
+    all as the ledger writes them."""
 
-    spent: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    spent: Mapping[tuple[str, str], tuple[int, int, int]] = field(default_factory=dict)
     caps: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -64,6 +77,8 @@ class Mark:
         with store.writing() as rows:
             for statement in TABLES:
                 rows.execute(statement)
+            if not has_epsilon(rows, "mark_totals"):
+                _add_epsilon(rows)
 
     @classmethod
     def in_file(cls, path: Path, ledger: str) -> Mark:
@@ -76,7 +91,8 @@ class Mark:
         store = SQLiteStore(path)
         try:
             with store.reading() as rows:
-                if not frozenset(rows.execute(DECLARED)) <= declared_by(*TABLES):
+                found = frozenset(rows.execute(DECLARED))
+                if not any(found <= declared_by(*tables) for tables in (TABLES, TABLES_BEFORE)):
                     raise InvalidParameter("mark", "another file", allowed="a new file, or one with marks alone")
             return Mark(store, ledger)
         except BaseException:
@@ -91,6 +107,20 @@ class Mark:
 
     def close(self) -> None:
         self._store.close()
+
+
+def _add_epsilon(rows: Transaction) -> None:
+    """Give sums of before the column for epsilon: of what was spent in pure ledgers it is the divergence, and in others
+    nobody knows it."""
+    caps = rows.execute("SELECT ledger, path, terms FROM mark_caps")
+    pure = {(ledger, path) for ledger, path, terms in caps if json.loads(terms)["cap"][2] is None}
+    totals = rows.execute("SELECT ledger, path, block, divergence, delta FROM mark_totals")
+    rows.execute("DROP TABLE mark_totals")
+    rows.execute(TABLES[1])
+    for ledger, path, block, divergence, delta in totals:
+        unknown = 0 if divergence == delta == 0 else UNBOUNDED
+        epsilon = divergence if (ledger, canonical(json.loads(path)[:1])) in pure else unknown
+        rows.execute(_SPENT, [ledger, path, block, divergence, delta, epsilon])
 
 
 class _Unmade(Mark):
@@ -140,11 +170,10 @@ class HeldMark:
 
     def figures(self) -> Figures:
         """What had been spent by then."""
-        spent = self._rows.execute(
-            "SELECT path, block, divergence, delta FROM mark_totals WHERE ledger = ?", [self._ledger]
-        )
+        sql = "SELECT path, block, divergence, delta, epsilon FROM mark_totals WHERE ledger = ?"
+        spent = self._rows.execute(sql, [self._ledger])
         caps = self._rows.execute("SELECT path, terms FROM mark_caps WHERE ledger = ?", [self._ledger])
-        return Figures({(path, block): (divergence, delta) for path, block, divergence, delta in spent}, dict(caps))
+        return Figures({(path, block): (one, two, three) for path, block, one, two, three in spent}, dict(caps))
 
     def since_turn(self, point: Head) -> bool:
         """Whether the mark stood at this point since it last moved to another copy."""
@@ -172,8 +201,8 @@ class HeldMark:
         """Write down how far the ledger has come, and those figures that changed."""
         self._step, self._last = self._step + 1, head
         self._rows.execute("INSERT INTO marks VALUES (?, ?, ?, ?)", [self._ledger, self._step, head.number, head.hash])
-        for (path, block), (divergence, delta) in figures.spent.items():
-            self._rows.execute(_SPENT, [self._ledger, path, block, divergence, delta])
+        for (path, block), sums in figures.spent.items():
+            self._rows.execute(_SPENT, [self._ledger, path, block, *sums])
         for path, terms in figures.caps.items():
             self._rows.execute(_CAP, [self._ledger, path, terms])
 

@@ -23,14 +23,17 @@ from typing import TypeAlias
 from dalenius.accounting.amounts import LARGEST, Charge
 from dalenius.ledger.accounts import Account, AccountCharge, charge_facts, terms_facts, terms_from
 from dalenius.ledger.balances import path_text
-from dalenius.ledger.checking import check, examined, require_sound, totals_at
+from dalenius.ledger.checking import add_epsilon, check, examined, require_sound, totals_at
 from dalenius.ledger.journal import Writing, ledger_head
 from dalenius.ledger.marks import NOTHING, Figures, Head, HeldMark, Mark
 from dalenius.ledger.recounting import Path
 from dalenius.ledger.stores import Store, Transaction
 
-Sums: TypeAlias = Mapping[tuple[str, str], tuple[int, int]]
-"""Divergence and delta of each account and block."""
+Figure: TypeAlias = tuple[int, int, int]
+"""Divergence, delta and epsilon."""
+Sums: TypeAlias = Mapping[tuple[str, str], Figure]
+"""What was spent of each account and block."""
+_NOTHING: Figure = (0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ def reconcile(store: Store, mark: Mark, name: str) -> Reconciled:
     damaged, empty or another one is refused. Where nothing was lost, nothing is done.
     """
     require_sound(examined(store), name)
+    add_epsilon(store)
     with mark.held() as held:
         with store.writing() as rows:
             require_sound(check(store, rows, texts=False), name)  # again, while nobody writes
@@ -115,28 +119,35 @@ def _missing(writing: Writing, figures: Figures, common: Head, *, same_blocks: b
     """What is to be added to each account."""
     own, then = (_sums(totals_at(writing.rows, head.number)) for head in (writing.head, common))
     if not same_blocks:
-        then = {(path, block): pair for (path, block), pair in then.items() if not block}
+        then = {(path, block): sums for (path, block), sums in then.items() if not block}
     charges = []
     for path in dict.fromkeys(path for path, _ in figures.spent):
-        account, spent = _account(path), own.get((path, ""), (0, 0))
+        account, spent = _account(path), own.get((path, ""), _NOTHING)
         same_cap = _same_cap(writing, account, figures.caps)
-        lost = _lost(path, figures.spent, then) if same_cap else (LARGEST, LARGEST)
-        more = [min(lost[side], LARGEST - spent[side]) for side in (0, 1)]
-        order = writing.balances.terms(account.lineage[-1]).cap.order
-        charges.append(AccountCharge(account, Charge(divergence=more[0], delta=more[1], order=order)))
-    return tuple(charge for charge in charges if charge.amount)
+        lost = _lost(path, figures.spent, then) if same_cap else (LARGEST, LARGEST, LARGEST)
+        divergence, delta = (min(lost[side], LARGEST - spent[side]) for side in (0, 1))
+        order, epsilon = writing.balances.terms(account.lineage[-1]).cap.order, min(lost[2], LARGEST)
+        charges.append(AccountCharge(account, Charge(divergence=divergence, delta=delta, order=order, epsilon=epsilon)))
+    return tuple(charge for charge in charges if charge.amount or charge.amount.epsilon)
 
 
-def _lost(path: str, marked: Sums, then: Sums) -> tuple[int, int]:
-    """What was spent of an account in lost copies: by all, and in the block that spent most."""
+def _lost(path: str, marked: Sums, then: Sums) -> Figure:
+    """What was spent of an account in lost copies: by all, and at most in any block."""
     more = {
-        block: [max(0, amount[side] - then.get((path, block), (0, 0))[side]) for side in (0, 1)]
+        block: _more(amount, then.get((path, block), _NOTHING))
         for (other, block), amount in marked.items()
         if other == path
     }
-    whole = more.pop("", [0, 0])
-    most = [max((part[side] for part in more.values()), default=0) for side in (0, 1)]
-    return whole[0] + most[0], whole[1] + most[1]
+    whole = more.pop("", _NOTHING)
+    most = [max((part[side] for part in more.values()), default=0) for side in range(3)]
+    return whole[0] + most[0], whole[1] + most[1], whole[2] + most[2]
+
+
+def _more(marked: Figure, then: Figure) -> Figure:
+    """What was spent between two moments. Where the first epsilon was none already, that of the rest is not known."""
+    divergence, delta, epsilon = (max(0, now - before) for now, before in zip(marked, then, strict=True))
+    unknown = marked[2] == LARGEST and (divergence or delta)
+    return divergence, delta, LARGEST if unknown else epsilon
 
 
 def _revoked(writing: Writing) -> tuple[str, ...]:
@@ -156,12 +167,14 @@ def _revoked(writing: Writing) -> tuple[str, ...]:
 def _same_cap(writing: Writing, account: Account, caps: Mapping[str, str]) -> bool:
     """Two copies that opened one population with different caps promised different things: nothing is left then."""
     population = account.lineage[-1]
-    lost = caps.get(path_text(population))
-    return lost is not None and terms_from(json.loads(lost)).cap == writing.balances.terms(population).cap
+    lost, own = caps.get(path_text(population)), writing.balances.terms(population).cap
+    cap = None if lost is None else terms_from(json.loads(lost)).cap
+    # One of them may still be of before, when caps bounded no epsilon.
+    return cap is not None and (cap in (own, own.rectangle) or own == cap.rectangle)
 
 
-def _sums(totals: Mapping[tuple[Path, str], tuple[int, int]]) -> dict[tuple[str, str], tuple[int, int]]:
-    return {(path_text(Account(path)), block): pair for (path, block), pair in totals.items()}
+def _sums(totals: Mapping[tuple[Path, str], Figure]) -> dict[tuple[str, str], Figure]:
+    return {(path_text(Account(path)), block): sums for (path, block), sums in totals.items()}
 
 
 def _account(path: str) -> Account:

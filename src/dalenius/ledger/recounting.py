@@ -1,6 +1,7 @@
 """Recounting: what a ledger's entries alone say was spent, by code that shares nothing with the ledger's own.
 
-Every entry is taken in order, with the terms as they stood at that moment. Amounts are pairs of plain integers.
+Every entry is taken in order, with the terms as they stood at that moment. Amounts are plain integers: divergence,
+delta and epsilon. An amount of a Rényi order that states no epsilon has none, which is written as the largest number.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 Path: TypeAlias = tuple[str, ...]
-Pair: TypeAlias = tuple[int, int]
+Sums: TypeAlias = tuple[int, int, int]
 LARGEST = 2**63 - 1
+_NOTHING: Sums = (0, 0, 0)
 _ALWAYS = frozenset({"number", "at", "kind"})
 SHAPES: dict[str, frozenset[str]] = {
     "ledger": _ALWAYS | {"ledger"},
@@ -36,11 +39,11 @@ class RecountedTerms:
     """The terms of an account, and the same as they were written."""
 
     terms: dict[str, Any]
-    cap: Pair
+    cap: Sums
     order: str | None
     start: dt.datetime | None
     end: dt.datetime | None
-    reserve: Pair | None
+    reserve: Sums | None
 
 
 @dataclass(slots=True)
@@ -50,8 +53,8 @@ class Recount:
     name: str | None = None
     rules: dict[Path, RecountedTerms] = field(default_factory=dict)
     reserving: dict[Path, set[Path]] = field(default_factory=dict)  # by the account that they lie in
-    spent: dict[Path, dict[str, Pair]] = field(default_factory=dict)
-    most: dict[Path, Pair] = field(default_factory=dict)  # of any block; sums only rise
+    spent: dict[Path, dict[str, Sums]] = field(default_factory=dict)
+    most: dict[Path, Sums] = field(default_factory=dict)  # of each figure, in any block; sums only rise
     number: int = 0
     at: dt.datetime | None = None
 
@@ -68,16 +71,14 @@ class Recount:
         except (KeyError, TypeError, ValueError, AttributeError):
             raise Wrong("it is not well formed") from None
 
-    def total(self, path: Path, block: str = "") -> Pair:
-        """What was spent of an account: by all and by one block, or by all and by the block that spent most."""
-        parts = self.spent.get(path, {})
-        whole = parts.get("", (0, 0))
-        more = parts.get(block, (0, 0)) if block else self.most.get(path, (0, 0))
-        return whole[0] + more[0], whole[1] + more[1]
+    def total(self, path: Path) -> Sums:
+        """What was spent of an account, by all and by the block that has spent the largest share of it."""
+        borne = self._borne(path, "")
+        return borne[0] if len(borne) == 1 else max(borne, key=lambda sums: (_share(sums, self.rules[path].cap), sums))
 
-    def totals(self) -> dict[tuple[Path, str], Pair]:
+    def totals(self) -> dict[tuple[Path, str], Sums]:
         """What was spent of each account and block."""
-        return {(path, block): pair for path, parts in self.spent.items() for block, pair in parts.items()}
+        return {(path, block): sums for path, parts in self.spent.items() for block, sums in parts.items()}
 
     # ---- the kinds
 
@@ -106,7 +107,9 @@ class Recount:
     def _opened(self, path: Path, rule: RecountedTerms) -> None:
         known = self.rules.get(path)
         if known is not None and len(path) == 1:
-            _require((known.cap, known.order) == (rule.cap, rule.order), "it changes a population's cap")
+            bound = known.cap[2] in (rule.cap[2], LARGEST)  # a cap of before, which bounds no epsilon, may get that
+            same = (known.cap[:2], known.order) == (rule.cap[:2], rule.order)
+            _require(bound and same, "it changes a population's cap")
         outer = [self.rules.get(path[:length]) for length in range(1, len(path))]
         _require(all(each is not None and each.order == rule.order for each in outer), "its account lies in none")
         self.rules[path] = rule
@@ -117,7 +120,7 @@ class Recount:
         found = [_charge(charge) for charge in charges]
         _require(len({path[0] for path, *_ in found}) == len(found) > 0, "it charges a population twice, or none")
         for path, amount, order, block in found:
-            _require(amount != (0, 0), "it charges nothing")
+            _require(amount[:2] != (0, 0), "it charges nothing")
             for part in _lineage(path, quotas_only):
                 self._require_room(part, path, amount, order, block if len(part) == 1 else "")
         for path, amount, _, block in found:
@@ -135,7 +138,7 @@ class Recount:
 
     # ---- the arithmetic
 
-    def _require_room(self, part: Path, payer: Path, amount: Pair, order: str | None, block: str) -> None:
+    def _require_room(self, part: Path, payer: Path, amount: Sums, order: str | None, block: str) -> None:
         rule = self.rules.get(part)
         if rule is None:
             raise Wrong("it charges an account that was not opened")
@@ -143,33 +146,68 @@ class Recount:
         assert self.at is not None
         _require(rule.start is None or self.at >= rule.start, "it charges an account before its start")
         _require(rule.end is None or self.at < rule.end, "it charges an account after its end")
-        spent, cap = self.total(part, block), rule.cap
-        held = self._held(part, payer) if self.reserving.get(part) else (0, 0)
-        over = spent[0] > cap[0] or spent[1] > cap[1]
-        left = max(0, cap[0] - spent[0] - held[0]), max(0, cap[1] - spent[1] - held[1])
-        fits = amount[0] <= left[0] and amount[1] <= left[1]
-        _require(fits and not (over and len(part) == 1), "it charges more than was left")
+        held = self._held(part, payer) if self.reserving.get(part) else _NOTHING
+        most = _plus(self.spent.get(part, {}).get("", _NOTHING), self.most.get(part, _NOTHING))
+        # Where the largest figures of all blocks fit together, every block does.
+        if block or not _has_room(part, most, held, amount, rule.cap):
+            fits = (_has_room(part, spent, held, amount, rule.cap) for spent in self._borne(part, block))
+            _require(all(fits), "it charges more than was left")
 
-    def _held(self, part: Path, payer: Path) -> Pair:
-        divergence, delta = 0, 0
+    def _borne(self, path: Path, block: str) -> list[Sums]:
+        """What units bear of an account, in one block or in each."""
+        parts = self.spent.get(path, {})
+        whole = parts.get("", _NOTHING)
+        names = [block] if block else [name for name in parts if name]
+        return [_plus(whole, parts.get(name, _NOTHING)) for name in names] or [whole]
+
+    def _held(self, part: Path, payer: Path) -> Sums:
+        """What is reserved for others and not spent by them; it may pay for what has no epsilon."""
+        held = _NOTHING
         for path in self.reserving.get(part, ()):
-            rule, spent = self.rules[path], self.total(path)
+            rule, (spent,) = self.rules[path], self._borne(path, "")
             if path != payer[: len(path)] and rule.reserve and self._open(rule):
-                divergence += max(0, rule.reserve[0] - spent[0])
-                delta += max(0, rule.reserve[1] - spent[1])
-        return divergence, delta
+                divergence, delta = (max(0, rule.reserve[side] - spent[side]) for side in (0, 1))
+                unknown = LARGEST if divergence else 0
+                held = _plus(held, (divergence, delta, divergence if rule.order is None else unknown))
+        return held
 
     def _open(self, rule: RecountedTerms) -> bool:
         assert self.at is not None
         return rule.end is None or self.at < rule.end
 
-    def _add(self, path: Path, block: str, amount: Pair) -> None:
+    def _add(self, path: Path, block: str, amount: Sums) -> None:
         parts = self.spent.setdefault(path, {})
-        before = parts.get(block, (0, 0))
-        parts[block] = now = (min(LARGEST, before[0] + amount[0]), min(LARGEST, before[1] + amount[1]))
+        divergence, delta, epsilon = (min(LARGEST, size) for size in _plus(parts.get(block, _NOTHING), amount))
+        parts[block] = (divergence, delta, epsilon)
         if block:
-            most = self.most.get(path, (0, 0))
-            self.most[path] = (max(most[0], now[0]), max(most[1], now[1]))
+            most = self.most.get(path, _NOTHING)
+            self.most[path] = (max(most[0], divergence), max(most[1], delta), max(most[2], epsilon))
+
+
+def _plus(one: Sums, other: Sums) -> Sums:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def _has_room(part: Path, spent: Sums, held: Sums, amount: Sums, cap: Sums) -> bool:
+    """Whether a charge fits. A population's sums must be within its cap; a quota that was lowered, and what is held for
+    others, refuses only what adds to a figure that has none left."""
+    before = _plus(spent, held)
+    rest = (before[0] if amount[0] else 0, before[1] if amount[1] else 0, before[2])
+    return _fits(_plus(rest, amount), cap) and (len(part) > 1 or _fits(_plus(spent, amount), cap))
+
+
+def _fits(sums: Sums, cap: Sums) -> bool:
+    divergence, delta, epsilon = sums
+    if divergence > LARGEST or delta > cap[1]:
+        return False
+    return divergence <= cap[0] or (cap[2] < LARGEST and epsilon <= cap[2])
+
+
+def _share(sums: Sums, cap: Sums) -> Fraction:
+    """The larger part of deltas and of whichever of both other sums is the smaller part."""
+    parts = [Fraction(size, most) if most else Fraction(bool(size)) for size, most in zip(sums, cap, strict=True)]
+    unbounded = sums[2] >= LARGEST or cap[2] == LARGEST
+    return max(parts[1], parts[0] if unbounded else min(parts[0], parts[2]))
 
 
 def _require(holds: bool, problem: str) -> None:
@@ -191,15 +229,17 @@ def _lineage(path: Path, quotas_only: bool) -> tuple[Path, ...]:
     return tuple(path[:length] for length in range(2 if quotas_only else 1, len(path) + 1))
 
 
-def _amount(value: list[Any]) -> tuple[Pair, str | None]:
-    divergence, delta, order = value
-    for side in (divergence, delta):
-        _require(type(side) is int and 0 <= side <= LARGEST, "it has an amount that no budget holds")
+def _amount(value: list[Any]) -> tuple[Sums, str | None]:
+    divergence, delta, order, *pure = value
     _require(order is None or _is_text(order), "it has an amount of no order")
-    return (divergence, delta), order
+    _require(len(pure) <= (order is not None) and LARGEST not in pure, "it has an amount that says nothing more")
+    epsilon = divergence if order is None else [*pure, LARGEST][0]
+    for figure in (divergence, delta, epsilon):
+        _require(type(figure) is int and 0 <= figure <= LARGEST, "it has an amount that no budget holds")
+    return (divergence, delta, epsilon), order
 
 
-def _charge(value: dict[str, Any]) -> tuple[Path, Pair, str | None, str]:
+def _charge(value: dict[str, Any]) -> tuple[Path, Sums, str | None, str]:
     _require(value.keys() == _CHARGE and isinstance(value["block"], str), "it is not well formed")
     amount, order = _amount(value["amount"])
     return _path(value["account"]), amount, order, value["block"]

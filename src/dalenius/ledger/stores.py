@@ -17,12 +17,21 @@ from dalenius.process import identity
 
 Value: TypeAlias = str | int | bytes | None
 
+
+def without_epsilon(statement: str) -> str:
+    """The same table as ledgers and marks had it before epsilon was added up."""
+    return statement.replace(" epsilon BIGINT NOT NULL,", "")
+
+
+SPENT = (
+    "CREATE TABLE IF NOT EXISTS spent (path TEXT NOT NULL, block TEXT NOT NULL, divergence BIGINT NOT NULL, "
+    "delta BIGINT NOT NULL, epsilon BIGINT NOT NULL, PRIMARY KEY (path, block))"
+)
 TABLES = (
     "CREATE TABLE IF NOT EXISTS entries (number BIGINT PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS accounts (path TEXT PRIMARY KEY, population TEXT NOT NULL, terms TEXT NOT NULL, "
     "reserving BIGINT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS spent (path TEXT NOT NULL, block TEXT NOT NULL, divergence BIGINT NOT NULL, "
-    "delta BIGINT NOT NULL, PRIMARY KEY (path, block))",
+    SPENT,
     "CREATE TABLE IF NOT EXISTS receipts (id TEXT PRIMARY KEY, number BIGINT NOT NULL, who TEXT NOT NULL, key TEXT, "
     "request TEXT NOT NULL, second BIGINT NOT NULL, UNIQUE (who, key))",
     "CREATE INDEX IF NOT EXISTS receipts_by_request ON receipts (request)",
@@ -32,6 +41,8 @@ TABLES = (
 )
 """`entries` is the ledger; `answers` and `texts` hold the answers whose hashes stand there, each as a list of pieces;
 all else follows from the entries and is kept for speed. Only `texts` grows with the length of answers."""
+TABLES_BEFORE = tuple(map(without_epsilon, TABLES))
+"""The same in a ledger that was made before epsilon was added up."""
 
 APPENDED = ("answers", "entries", "texts")
 """The tables of which nothing is ever changed or deleted."""
@@ -117,7 +128,8 @@ class SQLiteStore:
 
     def is_as_made(self, rows: Transaction) -> bool:
         """Compare all that the file declares with that of a new ledger: a trigger could take charges back."""
-        return frozenset(rows.execute(DECLARED)) == declared_by(*TABLES, *self.append_only)
+        found = frozenset(rows.execute(DECLARED))
+        return any(found == declared_by(*tables, *self.append_only) for tables in (TABLES, TABLES_BEFORE))
 
     def is_whole(self, rows: Transaction) -> bool:
         """Compare all tables, pages and indexes of the file with each other."""
@@ -236,6 +248,14 @@ def _faults(*codes: int) -> Iterator[None]:
         raise
     except UnicodeDecodeError:  # of a text in it, or of what SQLite says about one
         raise damaged() from None
+
+
+def has_epsilon(rows: Transaction, table: str) -> bool:
+    """Whether a table of sums has its last column, which it lacks in ledgers and marks of before."""
+    sql = "SELECT {0}.* FROM (SELECT 1) AS one LEFT JOIN {0} ON 1 = 1 LIMIT 1"
+    columns = {"spent": 5, "mark_totals": 6}
+    (found,) = rows.execute(sql.format(table))
+    return len(found) == columns[table]
 
 
 @cache

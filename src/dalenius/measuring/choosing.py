@@ -11,8 +11,10 @@ from fractions import Fraction
 from functools import partial, singledispatch
 from typing import Any, TypeAlias, get_args, get_type_hints
 
-from dalenius.accounting.amounts import DELTA_UNIT, Charge, price
+from dalenius.accounting.amounts import DELTA_UNIT, DIVERGENCE_UNIT, Charge, price
+from dalenius.accounting.budget import Budget
 from dalenius.accounting.composition import Composition
+from dalenius.accounting.conversion import max_divergence
 from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.measuring.measurements import (
     Counts,
@@ -23,10 +25,12 @@ from dalenius.measuring.measurements import (
     Numbers,
     Quantiles,
     Robust,
+    SplitSums,
     TopKeys,
 )
 from dalenius.measuring.robust import STABLE, least_affordable, robust_mechanism, rounded_down, rounded_up
 from dalenius.mechanisms.door import Mechanism
+from dalenius.mechanisms.keys.key_selection import GeometricKeySelection
 from dalenius.mechanisms.keys.limited_domain import LimitedTopK
 from dalenius.mechanisms.keys.renyi_selection import RenyiKeySelection
 from dalenius.mechanisms.keys.thresholding import CountedKeys, ThresholdedCounts
@@ -44,6 +48,12 @@ from dalenius.privacy.sensitivity import Sensitivity
 Amounts: TypeAlias = Mapping[str, Charge]
 """An amount for each population that a question is about."""
 
+Orders: TypeAlias = Mapping[str, Fraction | None]
+"""The Rényi order of each population's ledger; None for a pure one."""
+
+_RARE = 10**9
+"""A key that is shown from no reasonable number of units on."""
+
 AdditiveNoise: TypeAlias = DiscreteLaplace | DiscreteGaussian
 
 
@@ -58,9 +68,10 @@ class PricedMeasurement:
 
 
 def steps(
-    program: MeasurementPlan, *, amounts: Amounts, level: Fraction, weights: Sequence[Fraction]
+    program: MeasurementPlan, *, amounts: Amounts, orders: Orders, level: Fraction, weights: Sequence[Fraction]
 ) -> tuple[PricedMeasurement, ...]:
-    """A mechanism for each measurement, together within the amounts; `weights` split the price.
+    """A mechanism for each measurement, together within the amounts; `weights` split the price, and `orders` are those
+    in which populations are charged.
 
     Numbers that one unit moves equally far get equal noise for an equal part of the price: it is worked out once.
     """
@@ -68,12 +79,12 @@ def steps(
     risky = [part for part in program.measurements if _has_event(part, program)]
     made, alike = list[PricedMeasurement](), dict[tuple[Sensitivity, Fraction], PricedMeasurement]()
     for part, weight in zip(program.measurements, weights, strict=True):
-        known = alike.get((part.sensitivity, weight)) if isinstance(part, Numbers | Counts) else None
+        known = alike.get((part.sensitivity, weight)) if isinstance(part, Numbers | Counts | SplitSums) else None
         if known is None:
             share, event = weight / whole, Fraction(part in risky, len(risky) or 1)
             offered = {name: _offer(amount, share, event) for name, amount in amounts.items()}
-            known = _step(program, part, list(offered.values()), level, offered)
-        if isinstance(part, Numbers | Counts):
+            known = _step(program, part, list(offered.values()), level, orders)
+        if isinstance(part, Numbers | Counts | SplitSums):
             alike[part.sensitivity, weight] = known
         made.append(replace(known, measurement=part))
     return tuple(made)
@@ -91,18 +102,35 @@ def _offer(amount: Charge, share: Fraction, event: Fraction) -> Charge:
     part = amount.part(share)
     if not part.divergence:
         raise InvalidParameter("epsilon", "too small", allowed="large enough for one unit of 10^-15 a measurement")
-    return Charge(divergence=part.divergence, delta=int(amount.delta * event), order=amount.order)
+    return replace(part, delta=int(amount.delta * event))
 
 
 def _step(
-    program: MeasurementPlan, part: Measurement, offers: list[Charge], level: Fraction, offered: Amounts
+    program: MeasurementPlan, part: Measurement, offers: list[Charge], level: Fraction, orders: Orders
 ) -> PricedMeasurement:
-    mechanism = mechanism_for(part, program, offers, level)
-    loss = mechanism.loss(sensitivity=part.sensitivity)
-    charge = {name: price(loss, order=amount.order) for name, amount in offered.items()}
-    if not all(cost <= offered[name] for name, cost in charge.items()):
+    step = _charged(part, mechanism_for(part, program, offers, level), orders)
+    if not all(price(step.loss, order=offer.order) <= offer for offer in offers):
         raise InvalidParameter("price", "too small", allowed=f"enough for {part.title}", hint="Offer more.")
-    return PricedMeasurement(part, mechanism, loss, charge)
+    return step
+
+
+def _charged(part: Measurement, mechanism: Mechanism[Any, Any], orders: Orders) -> PricedMeasurement:
+    loss = mechanism.loss(sensitivity=part.sensitivity)
+    return PricedMeasurement(part, mechanism, loss, {name: price(loss, order=order) for name, order in orders.items()})
+
+
+def by_own_law(step: PricedMeasurement, promise: Budget, orders: Orders) -> PricedMeasurement:
+    """The same with the least Gaussian noise that its own law allows for a promise, which is less than a Rényi order
+    knows of; for whatever is released alone."""
+    if not isinstance(step.mechanism, DiscreteGaussian):
+        return step
+    least = DiscreteGaussian.calibrated(
+        sensitivity=step.measurement.sensitivity,
+        epsilon=promise.epsilon,
+        delta=promise.delta,
+        neighbours=step.mechanism.neighbours,
+    )
+    return _charged(step.measurement, least, orders)  # not rounded: somewhat more noise can be somewhat less private
 
 
 @singledispatch
@@ -113,8 +141,10 @@ def mechanism_for(
     raise TypeError(f"{type(part).__name__} is no measurement")
 
 
-@mechanism_for.register(Numbers | Counts)
-def _(part: Numbers | Counts, program: MeasurementPlan, offers: list[Charge], level: Fraction) -> AdditiveNoise:
+@mechanism_for.register(Numbers | Counts | SplitSums)
+def _(
+    part: Numbers | Counts | SplitSums, program: MeasurementPlan, offers: list[Charge], level: Fraction
+) -> AdditiveNoise:
     return additive_noise(part.sensitivity, program.neighbours, offers, level)
 
 
@@ -123,10 +153,14 @@ def additive_noise(
 ) -> AdditiveNoise:
     """Laplace or Gaussian noise, whichever has the smaller error at this price and level."""
     by_laplace = laplace(sensitivity, neighbours, offers)
-    if any(offer.order is None for offer in offers):
+    if _must_be_pure(offers):
         return by_laplace
     by_gaussian = gaussian(sensitivity, neighbours, offers)
     return by_gaussian if by_gaussian.error(1 - level) <= by_laplace.error(1 - level) else by_laplace
+
+
+def _must_be_pure(offers: Sequence[Charge]) -> bool:
+    return any(offer.is_pure for offer in offers)
 
 
 def laplace(sensitivity: Sensitivity, neighbours: Neighbours, offers: Sequence[Charge]) -> DiscreteLaplace:
@@ -163,12 +197,12 @@ def _(part: TopKeys, program: MeasurementPlan, offers: list[Charge], level: Frac
 @mechanism_for.register
 def _(
     part: FoundKeys, program: MeasurementPlan, offers: list[Charge], level: Fraction
-) -> RenyiKeySelection | ThresholdedCounts | CountedKeys:
+) -> RenyiKeySelection | GeometricKeySelection | ThresholdedCounts | CountedKeys:
     delta, neighbours = _event(offers), program.neighbours
     noise = additive_noise(part.sensitivity, neighbours, offers, level)
     at_once = ThresholdedCounts.calibrated(noise=noise, delta=delta, sensitivity=part.sensitivity)
     if not part.shown:
-        chosen = RenyiKeySelection.calibrated(amounts=offers, sensitivity=part.sensitivity, neighbours=neighbours)
+        chosen = _selected_keys(part, neighbours, offers)
         return chosen if (chosen.half_kept() or at_once.half_kept()) < at_once.half_kept() else at_once
     apart = _counted_keys(part, neighbours, offers, level)
     # Apart finds rarer keys and its counts have sqrt(2) times the noise: worth it where that is the smaller loss.
@@ -180,8 +214,19 @@ def _counted_keys(part: FoundKeys, neighbours: Neighbours, offers: Sequence[Char
     half = [offer.part(Fraction(1, 2)) for offer in offers]
     finding = [replace(amount, delta=offer.delta) for amount, offer in zip(half, offers, strict=True)]
     counting = [replace(amount, delta=0) for amount in half]
-    selection = RenyiKeySelection.calibrated(amounts=finding, sensitivity=part.sensitivity, neighbours=neighbours)
+    selection = _selected_keys(part, neighbours, finding)
     return CountedKeys(selection=selection, noise=additive_noise(part.sensitivity, neighbours, counting, level))
+
+
+def _selected_keys(
+    part: FoundKeys, neighbours: Neighbours, offers: Sequence[Charge]
+) -> RenyiKeySelection | GeometricKeySelection:
+    """The best choice of keys alone."""
+    bounds: dict[str, Any] = {"sensitivity": part.sensitivity, "neighbours": neighbours}
+    if not _must_be_pure(offers):
+        return RenyiKeySelection.calibrated(amounts=offers, **bounds)
+    epsilon = min(offer.epsilon for offer in offers) * DIVERGENCE_UNIT
+    return GeometricKeySelection.calibrated(epsilon=epsilon, delta=_event(offers), **bounds)
 
 
 @mechanism_for.register
@@ -219,6 +264,22 @@ def _(part: Mode, program: MeasurementPlan, offers: list[Charge], level: Fractio
 @mechanism_for.register
 def _(part: Robust, program: MeasurementPlan, offers: list[Charge], level: Fraction) -> GroupedStatistic:
     return robust_mechanism(part, program.neighbours, offers)
+
+
+def spread(step: PricedMeasurement, level: Fraction) -> float:
+    """How far off what is measured may be, to compare two mechanisms for the same measurement."""
+    mechanism = step.mechanism
+    if isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
+        return float(mechanism.error(1 - level))
+    if isinstance(mechanism, ThresholdedCounts | CountedKeys):
+        return float((mechanism.half_kept() or _RARE) * mechanism.noise.error(1 - level))
+    if isinstance(mechanism, RenyiKeySelection | GeometricKeySelection):
+        return float(mechanism.half_kept() or _RARE)
+    if isinstance(mechanism, LimitedTopK):
+        return float(mechanism.error(1 - level))
+    sharpness = max_divergence(step.loss)
+    assert sharpness  # all choices, quantiles and robust statistics are pure outside of their events
+    return 1 / float(sharpness)
 
 
 def choosable() -> frozenset[type]:

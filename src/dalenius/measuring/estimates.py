@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidParameter
 from dalenius.measuring import moments
-from dalenius.measuring.moments import CentredRange, Span
+from dalenius.measuring.moments import CentredRange, Span, Split
 from dalenius.measuring.released import number, numbers
-from dalenius.measuring.spreads import Floats
+from dalenius.measuring.spreads import Floats, Noise
 from dalenius.query.questions import Statistic
 from dalenius.query.types import Code, Domain, Number
 from dalenius.randomness.laws import NoiseLaw
@@ -66,7 +66,15 @@ class NoisyHistogram:
     law: NoiseLaw
 
 
-Noisy: TypeAlias = NoisyNumbers | NoisyQuantiles | NoisyChoices | NoisyHistogram
+@dataclass(frozen=True, eq=False)
+class NoisySplit:
+    """The noisy sums of the parts of a split (see `moments.Split`), groups by parts, each with noise of `law`."""
+
+    values: NDArray[Any]
+    law: NoiseLaw
+
+
+Noisy: TypeAlias = NoisyNumbers | NoisyQuantiles | NoisyChoices | NoisyHistogram | NoisySplit
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +102,8 @@ def estimate(
 
     `inputs` by kind, where sums are of columns less their midpoint (lower + upper) // 2, in steps, except for `sum`:
     counts (n); sum (s); mean (n, s); variance and stddev (n, s, ss); covariance (n, sx, sy, sxy);
-    correlation (n, sx, sy, sxx, syy, sxy); quantile, mode, histogram and the robust ones: one input of that name.
+    correlation (n, sx, sy, sxx, syy, sxy); mean, variance and stddev also one split of the column;
+    quantile, mode, histogram and the robust ones: one input of that name.
     Guarantee: the bar holds the statistic of the bounded rows with probability at least `level`: exactly for counts
     and sums, up to the accuracy of `spreads.spread` for means, and in simulation for the others. Nothing is said
     (None) of a mean where the noisy count is below 1, and of the others where it is below 2.
@@ -109,23 +118,30 @@ def estimate(
         return _choices(statistic.kind, cast(NoisyChoices, inputs[0]), domains[0], level)
     if statistic.kind == "histogram":
         return _histogram(cast(NoisyHistogram, inputs[0]), domains[0], level)
-    return _intervals(statistic.kind, cast(Sequence[NoisyNumbers], inputs), domains, level)
+    powers, noise = _powers(statistic.kind, cast(Sequence[NoisyNumbers | NoisySplit], inputs), domains)
+    return _intervals(statistic.kind, powers, noise, domains, level)
 
 
-def span(
-    kind: str, sums: Sequence[Floats], laws: Sequence[NoiseLaw], domains: Sequence[Domain], *, level: Fraction
-) -> Span:
+def noise_of(kind: str, laws: Sequence[NoiseLaw], domains: Sequence[Domain]) -> Noise:
+    """The noise of the count and sums that a mean, variance, ... is computed from: one law each, or that of a split."""
+    if len(laws) > 1:
+        return Noise(tuple(laws))
+    powers = Split.of(numeric(domains[0]), kind).powers()
+    return Noise(tuple(laws) * len(powers), tuple(tuple(map(float, row)) for row in powers))
+
+
+def span(kind: str, sums: Sequence[Floats], noise: Noise, domains: Sequence[Domain], *, level: Fraction) -> Span:
     """A mean (as distance from the midpoint), variance, ... in steps, with its interval; counts must be at least 1 for
     a mean and at least 2 for the others."""
     axes = [CentredRange.of(numeric(domain)) for domain in domains]
     if kind == "mean":
-        return moments.mean(sums, laws, axes[0], level=level)
+        return moments.mean(sums, noise, axes[0], level=level)
     if kind in ("variance", "stddev"):
-        squares = moments.variance(sums, laws, axes[0], level=level)
+        squares = moments.variance(sums, noise, axes[0], level=level)
         return squares if kind == "variance" else Span(*map(np.sqrt, squares))
     if kind == "covariance":
-        return moments.covariance(sums, laws, axes, level=level)
-    return moments.correlation(sums, laws, axes, level=level)
+        return moments.covariance(sums, noise, axes, level=level)
+    return moments.correlation(sums, noise, axes, level=level)
 
 
 def numeric(domain: Domain) -> Number:
@@ -196,10 +212,20 @@ def _histogram(noisy: NoisyHistogram, domain: Domain, level: Fraction) -> Estima
     return Estimates(counts, [noisy.law.quantile(1 - level)] * len(counts))
 
 
-def _intervals(kind: str, inputs: Sequence[NoisyNumbers], domains: Sequence[Domain], level: Fraction) -> Estimates:
-    sums = [np.asarray(part.values, dtype=np.float64) for part in inputs]
+def _powers(
+    kind: str, inputs: Sequence[NoisyNumbers | NoisySplit], domains: Sequence[Domain]
+) -> tuple[Sequence[Floats], Noise]:
+    """The noisy count and sums of powers, and their noise."""
+    noise = noise_of(kind, [part.law for part in inputs], domains)
+    values = [np.asarray(part.values, dtype=np.float64) for part in inputs]
+    return noise.numbers(values if noise.mixed is None else list(values[0].T)), noise
+
+
+def _intervals(
+    kind: str, sums: Sequence[Floats], noise: Noise, domains: Sequence[Domain], level: Fraction
+) -> Estimates:
     known = np.flatnonzero(sums[0] >= (1 if kind == "mean" else 2))
-    found = _in_blocks(kind, [part[known] for part in sums], [part.law for part in inputs], domains, level)
+    found = _in_blocks(kind, [part[known] for part in sums], noise, domains, level)
     worth, middle = float(unit(kind, domains)), CentredRange.of(numeric(domains[0])).middle if kind == "mean" else 0
     values: list[Any] = [None] * len(sums[0])
     errors: list[Any] = [None] * len(sums[0])
@@ -209,12 +235,10 @@ def _intervals(kind: str, inputs: Sequence[NoisyNumbers], domains: Sequence[Doma
     return Estimates(values, errors)
 
 
-def _in_blocks(
-    kind: str, sums: Sequence[Floats], laws: Sequence[NoiseLaw], domains: Sequence[Domain], level: Fraction
-) -> Span:
+def _in_blocks(kind: str, sums: Sequence[Floats], noise: Noise, domains: Sequence[Domain], level: Fraction) -> Span:
     """The span of many groups, so few at a time that they stay in fast memory."""
     starts = range(0, max(len(sums[0]), 1), _BLOCK)
     found = [
-        span(kind, [part[start : start + _BLOCK] for part in sums], laws, domains, level=level) for start in starts
+        span(kind, [part[start : start + _BLOCK] for part in sums], noise, domains, level=level) for start in starts
     ]
     return Span(*map(np.concatenate, zip(*found, strict=True)))

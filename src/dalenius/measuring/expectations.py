@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from dalenius.errors import InvalidParameter
-from dalenius.measuring.estimates import COUNTS, LEVEL, ROBUST, numeric, span, step, unit
+from dalenius.measuring.estimates import COUNTS, LEVEL, ROBUST, noise_of, numeric, span, step, unit
 from dalenius.measuring.moments import CentredRange
 from dalenius.measuring.released import number
-from dalenius.measuring.spreads import Floats, shape_of, spread, variance
+from dalenius.measuring.spreads import Floats, Noise, shape_of, variance
 from dalenius.privacy.numbers import Number as Figure
 from dalenius.privacy.numbers import exact, not_negative, whole
 from dalenius.query.questions import Statistic
 from dalenius.query.types import Domain
 from dalenius.randomness.laws import NoiseLaw
 
-_MANY = 10**12  # rows of a group so large that only the leading term of an error is left
+_MANY = 10**6  # times the noise of a count: a group so large that only the leading term of an error is left
 _POINTS = 200
 _NEAR_BOUND = 0.8
 _SMOOTH = 20  # standard deviations from which on the steps of integer noise hardly show
@@ -78,11 +78,18 @@ def expect(
     if kind == "quantile" and ranks is not None:
         return _rank_error(not_negative(ranks=ranks), level)
     if kind == "mean":
-        return _mean_error(laws, domains[0], level, mean)
+        return _mean_error(noise_of(kind, laws, domains), domains[0], level, mean)
     if kind in ("mode", "quantile", *ROBUST):
         return ExpectedError("no figure", level, fixed=float("nan"))
-    curve = partial(_typical, kind, laws, domains, level)
-    return ExpectedError(lambda: f"about ± {figure(curve(_MANY) * _MANY)} / n, for large n", level, curve=curve)
+    noise = noise_of(kind, laws, domains)
+    curve = partial(_typical, kind, noise, domains, level)
+    return ExpectedError(lambda: _leading(curve, noise, level), level, curve=curve)
+
+
+def _leading(curve: Callable[[int], float], noise: Noise, level: Fraction) -> str:
+    """What a curve becomes for large groups; in much larger ones floats would no longer tell errors apart."""
+    many = int(_MANY * max(1.0, float(noise.of(0).spread((np.ones(1),), level=level)[0])))
+    return f"about ± {figure(curve(many) * many)} / n, for large n"
 
 
 def _fixed(law: NoiseLaw, worth: Fraction, level: Fraction) -> ExpectedError:
@@ -96,14 +103,14 @@ def _rank_error(ranks: Fraction, level: Fraction) -> ExpectedError:
     return ExpectedError(text, level, curve=lambda size: min(float(ranks) / size, 1.0))
 
 
-def _mean_error(laws: Sequence[NoiseLaw], domain: Domain, level: Fraction, mean: Figure | None) -> ExpectedError:
+def _mean_error(noise: Noise, domain: Domain, level: Fraction, mean: Figure | None) -> ExpectedError:
     axis, worth = CentredRange.of(numeric(domain)), float(step(domain))
     places = [0.0, _NEAR_BOUND * axis.reach] if mean is None else [_place(domain, mean)] * 2
-    reaches = spread((laws[1], laws[0]), (np.ones(2), np.array(places)), level=level)
+    reaches = noise.spread((-np.array(places), np.ones(2)), level=level)
     reach = float(np.sqrt(np.prod(reaches)))
 
     def curve(size: int) -> float:
-        errors = [_mean_error_at(place, size, laws, axis, level) for place in places]
+        errors = [_mean_error_at(place, size, noise, axis, level) for place in places]
         return float(np.sqrt(np.prod(errors))) * worth
 
     return ExpectedError(f"± {figure(reach * worth)} / n", level, curve=curve)
@@ -118,9 +125,11 @@ def _place(domain: Domain, mean: Figure) -> float:
     return place
 
 
-def _mean_error_at(place: float, size: int, laws: Sequence[NoiseLaw], axis: CentredRange, level: Fraction) -> float:
+def _mean_error_at(place: float, size: int, noise: Noise, axis: CentredRange, level: Fraction) -> float:
     """The quantile of the error of s / n, moved into the range, in a group of this size."""
-    n, s = size + _points(laws[0])[:, None], size * place + _points(laws[1])[None, :]
+    first, second = map(_points, noise.laws)
+    count, total = noise.numbers((first[:, None], second[None, :]))
+    n, s = size + count, size * place + total
     means = np.clip(s / np.where(n < 1, np.nan, n), axis.lower, axis.upper)
     return float(np.nanquantile(np.abs(means - place), float(level)))
 
@@ -144,7 +153,7 @@ def _quantiles(law: NoiseLaw) -> Floats:
     return np.array([-value for value in half] + half[::-1], dtype=np.float64)
 
 
-def _typical(kind: str, laws: Sequence[NoiseLaw], domains: Sequence[Domain], level: Fraction, size: int) -> float:
+def _typical(kind: str, noise: Noise, domains: Sequence[Domain], level: Fraction, size: int) -> float:
     """The bar where values are spread evenly over their ranges and two columns are not correlated."""
     n = np.array([float(max(size, 2))])
     squares = [n * axis.reach**2 / 3 for axis in (CentredRange.of(numeric(domain)) for domain in domains)]
@@ -155,7 +164,7 @@ def _typical(kind: str, laws: Sequence[NoiseLaw], domains: Sequence[Domain], lev
         "covariance": (n, nothing, nothing, nothing),
         "correlation": (n, nothing, nothing, squares[0], squares[-1], nothing),
     }
-    error = span(kind, sums[kind], laws, domains, level=level).error[0]
+    error = span(kind, sums[kind], noise, domains, level=level).error[0]
     return float(error) * float(unit(kind, domains))
 
 

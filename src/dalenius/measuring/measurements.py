@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from dalenius.errors import QueryRefused
 from dalenius.measuring.estimates import ROBUST
+from dalenius.measuring.moments import DEGREES, Split
 from dalenius.privacy.neighbours import AddRemove, Neighbours
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.query.expressions import Column, Expression, Literal
@@ -26,6 +27,15 @@ from dalenius.query.types import Domain, Number, Ranged
 
 SUMS = -1
 """The place of the pass that holds all counts and sums: the last one."""
+_WIDEST_SPLIT = 2**85
+"""What the parts of one unit may add up to, so that their sums fit into 126 bits for 2^40 units."""
+_COUNTING = ("count", "present", "mean", "variance", "stddev", "covariance", "correlation")
+"""Statistics that need a count of complete rows."""
+_SPLIT_TITLES = {
+    1: "sum of {of} above its lower bound, and below its upper bound, together",
+    2: "sum of squares of {of} above its lower bound, of squares below its upper bound, and of twice the products of "
+    "both, together",
+}
 _ROBUST_TITLES = {
     "robust_quantile": "quantile {p} of {of}, with noise that fits the values",
     "trimmed_mean": "mean of {of} without {p} at each end, with noise that fits the values",
@@ -65,6 +75,23 @@ class Counts(Measurement):
     """The count of every public value of a column, for each key."""
 
     domain: Domain
+
+
+@dataclass(frozen=True)
+class SplitSums(Measurement):
+    """The sums of the parts of a split, for each key: they add up to `whole` for each row, and share one noise.
+
+    `total` is the place of the count of rows; `products` are those of what all parts but the last are multiples of.
+    """
+
+    products: tuple[int, ...]
+    factors: tuple[int, ...]
+    whole: int
+
+    @property
+    def totals(self) -> tuple[int, ...]:
+        """The places of all its totals."""
+        return (self.total, *self.products)
 
 
 @dataclass(frozen=True)
@@ -161,7 +188,7 @@ def bounded_change(neighbours: Neighbours, *, groups: int, lower: int, upper: in
 
 def listed_change(neighbours: Neighbours, *, groups: int, rows: int) -> Sensitivity:
     """The sensitivity of counts over (key, value), where one unit counts at most `rows` values in each of at most
-    `groups` keys.
+    `groups` keys; and of the sums of a split, where the parts of one unit add up to at most `rows` in each key.
 
     Proof: within a key the counts of one unit are not negative and sum up to at most `rows`, so their l2 norm is at
     most `rows`, attained when all are equal; two units differ there by at most 2 rows in l1 and 2 rows^2 in squared l2.
@@ -186,7 +213,7 @@ def over_steps(part: Measurement, relation: Relation, neighbours: Neighbours) ->
     steps = relation.steps
     if steps == 1:
         return part
-    if not isinstance(part, Numbers | Counts):
+    if not isinstance(part, Numbers | Counts | SplitSums):
         refuse_shared_keys(part.title, relation)
     groups = None if part.groups is None else steps * part.groups
     return replace(part, sensitivity=(part.sensitivity * steps).under(neighbours), groups=groups)
@@ -269,7 +296,45 @@ class _Lowering:
             return self._quantile(statistic)
         if kind in ("mode", "histogram", *ROBUST):
             return Recipe((self._values(statistic),))
-        return Recipe(tuple(self._moments(statistic)))
+        split = self._split_of(statistic)
+        return Recipe((self._split(statistic.columns[0], split),) if split else tuple(self._moments(statistic)))
+
+    def _split_of(self, statistic: Statistic) -> Split | None:
+        """What a statistic is measured from, if it is a mean or variance whose count of rows no other statistic needs:
+        a count that is shared is worth more than a noise that is shared."""
+        if statistic.kind not in DEGREES or self._sharing(statistic):
+            return None
+        domain, rows = self._domain(statistic.columns[0]), self.question.most.rows
+        assert isinstance(domain, Number)
+        split = Split.of(domain, statistic.kind)
+        return split if 0 < split.whole * rows < _WIDEST_SPLIT else None
+
+    def _sharing(self, statistic: Statistic) -> bool:
+        """Whether another statistic needs the count of the same complete rows."""
+        others = (each for each in self.question.statistics if each != statistic and each.kind in _COUNTING)
+        return self._missing(statistic) in map(self._missing, others)
+
+    def _missing(self, statistic: Statistic) -> frozenset[str]:
+        """The columns that may be NULL in rows that do not count."""
+        return frozenset(name for name in statistic.columns if self._domain(name).nullable)
+
+    def _split(self, name: str, split: Split) -> int:
+        """The sums of all parts: the last one is what the others leave of the whole."""
+        value = self._column(name)
+        above = call("subtract", value, self._point(name, split.lower))
+        below = call("subtract", self._point(name, split.upper), value)
+        products = [above] if split.degree == 1 else [call("multiply", above, above), call("multiply", above, below)]
+        columns = [f"s.{place}_{_joined(name)}" for place in range(len(products))]
+        self.summed.update(zip(columns, products, strict=True))
+        counted, _ = self._count(Statistic("present", (name,)))
+        if counted.column:
+            self.summed[counted.column] = value
+        count, *sums = (self._total(total) for total in (counted, *(Total("sum", column) for column in columns)))
+        rows, title = self.question.most.rows, _SPLIT_TITLES[split.degree].format(of=self._told(name))
+        change = listed_change(self._neighbours, groups=self._groups, rows=rows * split.whole)
+        return self._measured(
+            SplitSums(title, SUMS, count, change, self._groups, rows, tuple(sums), split.factors, split.whole)
+        )
 
     def _moments(self, statistic: Statistic) -> Iterator[int]:
         """The count of complete rows, then the sums of first and second powers that the statistic needs."""
@@ -306,13 +371,17 @@ class _Lowering:
         """The column less its midpoint; NULL where another of the columns is NULL."""
         domain = self._domain(name)
         assert isinstance(domain, Number)
-        middle = (domain.lower + domain.upper) // 2
-        shift = Literal(Number(False, middle, middle, domain.step), middle)
-        centred = call("subtract", self._column(name), shift)
+        centred = call("subtract", self._column(name), self._point(name, (domain.lower + domain.upper) // 2))
         for other in names:
             if other != name and self._domain(other).nullable:
                 centred = call("case", call("is_null", self._column(other)), literal(None), centred)
         return centred
+
+    def _point(self, name: str, code: int) -> Literal:
+        """A constant on the grid of a column."""
+        domain = self._domain(name)
+        assert isinstance(domain, Number)
+        return Literal(Number(False, code, code, domain.step), code)
 
     def _numbers(self, statistic: Statistic) -> int:
         total, most = self._count(statistic)

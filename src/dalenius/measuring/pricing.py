@@ -1,7 +1,7 @@
 """A question with its price: what is charged, what is measured for it, and what it is worth, before data is read.
 
-The price is split among the measurements, equally unless told otherwise; each gets the mechanism with the smaller error
-at its part of the price (see `choosing`).
+The price is split among the measurements, equally unless told otherwise, where one that stands for several numbers has
+the parts of all of them; each gets the mechanism with the smaller error at its part of the price (see `choosing`).
 
 How large one question may be: looked at when it is priced, before anything is charged, by public facts alone.
 
@@ -11,21 +11,23 @@ Whoever only wants to know a price meets the same limits as whoever pays: what c
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import chain
 
 from dalenius.accounting.allowance import Allowance
+from dalenius.accounting.budget import Budget
 from dalenius.accounting.composition import compose
 from dalenius.errors import InvalidParameter, QueryRefused, TooManyKeys
 from dalenius.measuring import explain
 from dalenius.measuring import postprocess as kinds
-from dalenius.measuring.choosing import Amounts, PricedMeasurement, steps
+from dalenius.measuring.choosing import Amounts, Orders, PricedMeasurement, by_own_law, spread, steps
 from dalenius.measuring.estimates import LEVEL, Estimates, estimate
 from dalenius.measuring.expectations import ExpectedError, expect
-from dalenius.measuring.measurements import MeasurementPlan, lower
+from dalenius.measuring.measurements import Measurement, MeasurementPlan, SplitSums, lower
 from dalenius.measuring.postprocess import Kind, Shaped, shape
 from dalenius.measuring.releasing import Released, release
 from dalenius.measuring.robust import robust_expectation
@@ -131,6 +133,8 @@ class Priced:
     program: MeasurementPlan
     steps: tuple[PricedMeasurement, ...]
     level: Fraction
+    promise: Budget | None = None
+    """What the answer keeps by itself, where that was asked for."""
 
     @property
     def question(self) -> Question:
@@ -148,7 +152,7 @@ class Priced:
 
     @property
     def charge(self) -> Amounts:
-        """What each population is charged: the prices of all steps."""
+        """What is drawn from each population: the prices of all steps."""
         names = self.question.relation.populations
         return {name: reduce(lambda a, b: a + b, (step.charge[name] for step in self.steps)) for name in names}
 
@@ -190,6 +194,12 @@ class Priced:
             return None  # a count that only decides an order
         inputs = [released.noisy[index][recipe.part] for index in recipe.inputs]
         return estimate(statistic, inputs, self._domains(statistic), level=self.level)
+
+    def spread(self, weights: Mapping[str, Number]) -> float:
+        """How large the errors are, all in all: their geometric mean by weight, to compare prices of one question."""
+        split = _weights(self.program, weights)
+        parts = zip(split, self.steps, strict=True)
+        return float(math.prod(spread(step, self.level) ** float(weight / sum(split)) for weight, step in parts))
 
     def expected_error(self, size: int | None = None) -> dict[str, ExpectedError]:
         """The error to expect of each output column that is a statistic, by its name, at the level of the bars.
@@ -234,23 +244,55 @@ def _law(mechanism: object) -> NoiseLaw | None:
     return mechanism.law if isinstance(mechanism, DiscreteLaplace | DiscreteGaussian) else None
 
 
+def best_priced(
+    question: Question, offers: Sequence[Amounts], *, orders: Orders, promise: Budget | None = None,
+    level: Fraction = LEVEL, weights: Mapping[str, Number] | None = None,
+    fits: Callable[[Amounts, Amounts], bool] = lambda offered, drawn: True,
+) -> Priced:  # fmt: skip
+    """The question at the offer that gives the smaller errors, all in all; of those that still fit, if any do.
+
+    `promise` is what the answer must keep by itself, where that was asked for: all offers do. `fits` looks at what is
+    offered and at what would be drawn of it.
+    """
+    found, refused = list[tuple[Amounts, Priced]](), None
+    for amounts in offers:
+        try:
+            each = priced(question, amounts=amounts, orders=orders, level=level, weights=weights)
+        except (InvalidParameter, QueryRefused) as error:
+            refused = error
+            continue
+        each = replace(each, promise=promise)
+        found.append((amounts, each))
+        if promise and promise.delta and len(each.steps) == 1:
+            found.append((amounts, replace(each, steps=(by_own_law(each.steps[0], promise, orders),))))
+    if not found:
+        assert refused is not None  # there is an offer, if only of a budget that is spent
+        raise refused
+    fitting = [each for amounts, each in found if fits(amounts, each.charge)]
+    return min(fitting or [each for _, each in found], key=lambda each: each.spread(weights or {}))
+
+
 def priced(
-    question: Question, *, amounts: Amounts, level: Fraction = LEVEL, weights: Mapping[str, Number] | None = None
-) -> Priced:
+    question: Question, *, amounts: Amounts, orders: Orders | None = None, level: Fraction = LEVEL,
+    weights: Mapping[str, Number] | None = None,
+) -> Priced:  # fmt: skip
     """The question with mechanisms that together cost no more than the amounts; refuses one that is too large.
 
-    `weights` gives output columns a larger or smaller part of the price than the 1 of all others.
+    `weights` gives output columns a larger or smaller part of the price than the 1 of all others; `orders` are those in
+    which populations are charged, unless they are those of the amounts.
     """
     require_columns(question)
     require_rows(question)
     program = lower(question)
     require_passes(program)
     split = _weights(program, {} if weights is None else weights)
-    return Priced(program, steps(program, amounts=amounts, level=level, weights=split), level)
+    charged = orders or {name: amount.order for name, amount in amounts.items()}
+    return Priced(program, steps(program, amounts=amounts, orders=charged, level=level, weights=split), level)
 
 
 def _weights(program: MeasurementPlan, given: Mapping[str, Number]) -> list[Fraction]:
-    """The weight of each measurement: the largest weight of an output column that needs it."""
+    """The weight of each measurement: the largest weight of an output column that needs it, for each number that would
+    be measured by itself if its noise were not shared."""
     columns = dict(program.question.output.columns)
     unknown = [name for name in given if name not in columns]
     if unknown:
@@ -261,7 +303,12 @@ def _weights(program: MeasurementPlan, given: Mapping[str, Number]) -> list[Frac
         for statistic in statistics(post):
             for index in program.recipes[statistic].inputs:
                 found[index] = max(weight, found.get(index, Fraction(0)))
-    return [found.get(index, Fraction(1)) for index in range(len(program.measurements))]
+    return [found.get(index, Fraction(1)) * _numbers(part) for index, part in enumerate(program.measurements)]
+
+
+def _numbers(part: Measurement) -> int:
+    """How many numbers of each group share the noise of a measurement that stands for all of them."""
+    return len(part.totals) if isinstance(part, SplitSums) else 1
 
 
 def statistics(post: Post) -> Iterator[int]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dalenius.accounting.allowance import Allowance
 from dalenius.measuring.choosing import PricedMeasurement
-from dalenius.measuring.estimates import Noisy, NoisyChoices, NoisyHistogram, NoisyNumbers, NoisyQuantiles
+from dalenius.measuring.estimates import Noisy, NoisyChoices, NoisyHistogram, NoisyNumbers, NoisyQuantiles, NoisySplit
 from dalenius.measuring.measurements import (
     Counts,
     FoundKeys,
@@ -23,8 +23,10 @@ from dalenius.measuring.measurements import (
     Numbers,
     Quantiles,
     Robust,
+    SplitSums,
     TopKeys,
 )
+from dalenius.measuring.moments import split_sums
 from dalenius.mechanisms.door import measure
 from dalenius.mechanisms.keys.key_selection import KeyCounts
 from dalenius.mechanisms.keys.limited_domain import LimitedTopK
@@ -103,6 +105,14 @@ class _Taking:
     @take.register
     def _(self, part: Counts, step: PricedMeasurement) -> Sequence[Noisy]:
         return [NoisyHistogram(self._measured(step, self._table(part.domain)), step.mechanism.law)]  # type: ignore[attr-defined]
+
+    @take.register
+    def _(self, part: SplitSums, step: PricedMeasurement) -> Sequence[Noisy]:
+        def sums(cells: Cells) -> NDArray[Any]:
+            totals = [self.keys.dense(cells.keys, cells.totals[place]) for place in part.totals]
+            return split_sums(part.whole, part.factors, totals)
+
+        return [NoisySplit(self._measured(step, sums), step.mechanism.law)]  # type: ignore[attr-defined]
 
     @take.register
     def _(self, part: Mode, step: PricedMeasurement) -> Sequence[Noisy]:

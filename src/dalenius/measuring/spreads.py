@@ -6,6 +6,7 @@ Everything here sees released values and public laws only, so it costs nothing a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
@@ -22,6 +23,40 @@ _TERMS = (1, 2, 3, 4, 6, 12)
 _HALVINGS = 36
 _NONE = 1e-300  # a variance that counts as none
 _BLUR = 0.3  # a part of this variance, in squared steps of another, blurs that one's steps
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of several numbers: independent draws of these laws, one each, unless `mixed` says for each number how
+    much of each draw is in it."""
+
+    laws: tuple[NoiseLaw, ...]
+    mixed: tuple[tuple[float, ...], ...] | None = None
+
+    def of(self, *places: int) -> Noise:
+        """The noise of some of the numbers."""
+        if self.mixed is None:
+            return Noise(tuple(self.laws[place] for place in places))
+        return Noise(self.laws, tuple(self.mixed[place] for place in places))
+
+    def numbers(self, draws: Sequence[Floats]) -> Sequence[Floats]:
+        """The noise of each number, given the draws."""
+        return draws if self.mixed is None else [_sum(shares, draws) for shares in self.mixed]
+
+    def spread(self, *combined: Sequence[Floats], level: Fraction) -> Floats:
+        """How far the sum of weight * number strays (see `spread`), with the largest of these weights for each draw."""
+        sizes = [np.abs(np.broadcast_arrays(*self._weights(weights))) for weights in combined]
+        return spread(self.laws, list(np.max(np.broadcast_arrays(*sizes), axis=0)), level=level)
+
+    def _weights(self, weights: Sequence[Floats]) -> Sequence[Floats]:
+        """What each draw is multiplied by."""
+        if self.mixed is None:
+            return weights
+        return [_sum(shares, weights) for shares in zip(*self.mixed, strict=True)]
+
+
+def _sum(shares: Sequence[float], numbers: Sequence[Floats]) -> Floats:
+    return np.asarray(sum(share * number for share, number in zip(shares, numbers, strict=True)))
 
 
 def spread(laws: Sequence[NoiseLaw], weights: Sequence[Floats], *, level: Fraction) -> Floats:

@@ -155,11 +155,13 @@ class ZCDP(Loss):
 class RenyiCurve(Loss):
     """A Rényi curve known at some orders: pairs (alpha, divergence), kept in rising order of alpha.
 
-    Rényi divergence does not fall with its order, so between two known orders the higher one's bound holds.
+    Rényi divergence does not fall with its order, so between two known orders the higher one's bound holds. `epsilon`
+    is the divergence of order infinity, where that is bounded.
     """
 
     points: tuple[tuple[Fraction, Fraction], ...]
     event: Fraction = Fraction(0)
+    epsilon: Fraction | None = None
 
     def __post_init__(self) -> None:
         points = sorted((valid_order(alpha), not_negative(divergence=value)) for alpha, value in self.points)
@@ -175,6 +177,7 @@ class RenyiCurve(Loss):
     def renyi(self, alpha: Number) -> Fraction:
         order = valid_order(alpha)
         bounds = [value for known, value in self.points if known >= order]
+        bounds += [] if self.epsilon is None else [self.epsilon]
         if not bounds:
             raise InvalidParameter(
                 "alpha", alpha, allowed=f"at most {self.points[-1][0]}, the highest order that is known"

@@ -122,14 +122,14 @@ ROUTES: tuple[Route, ...] = (
         "price", "POST", "/v1/price", ASKERS, "What an answer would cost; nothing is read or spent",
         record(
             loss=TEXT, amounts=_AMOUNTS, shares=_SHARES, left=mapping(ANY), now=_SHARES, epsilons=_SHARES,
-            affordable=FLAG, note=ANY, blocks=mapping(TEXT), text=TEXT,
+            affordable=FLAG, note=ANY, blocks=mapping(TEXT), more=ANY, text=TEXT,
         ),
         body=_ask("error", "size", "level", "weights"),
     ),
     Route(
         "expected_error", "POST", "/v1/expected-error", ASKERS, "The error bars to expect; nothing is read or spent",
         record(columns=mapping(record(text=TEXT, level=FIGURE, fixed=ANY, at=ANY))),
-        body=_ask("size", "level", "weights"),
+        body=_ask("error", "size", "level", "weights"),
     ),
     Route(
         "explain", "POST", "/v1/explain", ASKERS, "The derivation of an answer; nothing is read or spent",

@@ -19,7 +19,10 @@ NUMBER: Schema = {"type": "string", "minLength": 1, "maxLength": 200, "descripti
 FIGURE: Schema = {"type": "string", "description": "an exact fraction, as text"}
 TEXT: Schema = {"type": "string"}
 ANY: Schema = {}
-AMOUNT: Schema = {"type": "array", "description": "divergence in 10^-15, delta in 10^-20, Rényi order"}
+AMOUNT: Schema = {
+    "type": "array",
+    "description": "divergence in 10^-15, delta in 10^-20, Rényi order; and epsilon in 10^-15, where that is bounded",
+}
 
 
 def whole(least: int, most: int) -> Schema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,7 +17,7 @@ from dalenius.catalog.folder import Folder
 from dalenius.catalog.records import TABLE, Records, TableVersion
 from dalenius.engines.engine import Engine
 from dalenius.errors import DataMismatch, InvalidParameter, QueryRefused, UnknownName
-from dalenius.ledger.accounts import Account
+from dalenius.ledger.accounts import Account, Standing
 from dalenius.ledger.ledger import Ledger
 from dalenius.ledger.names import OWNER, percent
 from dalenius.query.questions import Question
@@ -254,13 +254,15 @@ class Principal:
         """The blocks that a question is about, for each population of which it is about one block alone."""
         return blocks_of(question, self.curator.catalog)
 
-    def left(self, population: str, *, block: str = "") -> Charge:
-        """What this principal may still be charged for, inside one block or for the whole population."""
-        return self.curator.ledger.left(self.account(population), block=block)
+    def left(self, population: str) -> Balance:
+        """What this principal may still be charged for."""
+        ledger, account = self.curator.ledger, self.account(population)
+        return Balance(share_left(ledger.standing(account)), ledger.left(account))
 
-    def spent(self, population: str) -> Charge:
+    def spent(self, population: str) -> Balance:
         """What this principal was charged; the owner sees what everybody was charged."""
-        return self.curator.ledger.spent(self.account(population))
+        amount = self.curator.ledger.spent(self.account(population))
+        return Balance(self.population(population).renyi_filter.share(amount), amount)
 
     @contextmanager
     def paying(self, question: Question | RowSource) -> Iterator[Payer]:
@@ -305,8 +307,13 @@ class Balance:
     __repr__ = __str__
 
 
-def balance(population: Population, amount: Charge, *, left: bool) -> Balance:
-    """An amount as a share: of what is left the scarcer side counts, of what is spent the larger one."""
-    cap = population.renyi_filter.cap
-    sides = [Fraction(amount.divergence, cap.divergence)] + ([Fraction(amount.delta, cap.delta)] if cap.delta else [])
-    return Balance(min(sides) if left else max(sides), amount)
+def share_left(standing: Sequence[Standing], amount: Charge | None = None) -> Fraction:
+    """The share of a population's budget that may still be spent, after an amount: the least that an account or a block
+    has, each by that sum of divergence which lasts longer."""
+    whole = standing[-1].cap
+    shares = [
+        Fraction(each.cap.divergence, whole.divergence)
+        * (1 - (each.spent if amount is None else each.spent + amount).share(each.cap))
+        for each in standing
+    ]
+    return max(Fraction(0), min(shares))

@@ -52,7 +52,8 @@ def question_name(question: Question | RowSource) -> str:
 def request_name(purchase: Purchase) -> str:
     """A name for a question on terms: equal names are answered alike.
 
-    The price enters by the mechanisms that it buys, so two ways to say the same price are one request. The versions of
+    An epsilon enters by the mechanisms that it buys; a share or an error, which buy more or less as time goes by, as
+    they were offered. The versions of
     the tables enter too: after an update the question is another one, and is charged to the same people.
     Textbook: S18.6.
     """
@@ -165,6 +166,10 @@ class QueryPurchase:
     derivation: str
     nonnegative: bool
     digits: int | None
+    bill: Mapping[str, Charge] = field(default_factory=dict)
+    """What is charged instead of what is drawn: no less than the least price, or all that there is."""
+    offered: tuple[object, ...] | None = None
+    """The terms that were offered, where what they buy depends on what was spent before."""
 
     @property
     def question(self) -> Question:
@@ -172,11 +177,11 @@ class QueryPurchase:
 
     @property
     def terms(self) -> tuple[object, ...]:
-        return *self.priced.terms, self.nonnegative, self.digits
+        return *(self.offered or self.priced.terms), self.nonnegative, self.digits
 
     @property
     def charge(self) -> Mapping[str, Charge]:
-        return self.priced.charge
+        return {**self.priced.charge, **self.bill}
 
     @property
     def passes(self) -> tuple[Pass, ...]:
@@ -398,5 +403,6 @@ def measured(
 
 def allowance(work: Work, neighbours: Mapping[str, Neighbours]) -> Allowance:
     """What a price allows to draw, from every population that it was charged to."""
-    parts = [Allowance(amount, neighbours=neighbours[name]) for name, amount in work.charge.items()]
+    drawn = work.priced.charge if isinstance(work, QueryPurchase) else work.charge
+    parts = [Allowance(amount, neighbours=neighbours[name]) for name, amount in drawn.items()]
     return parts[0] if len(parts) == 1 else JointAllowance(*parts)

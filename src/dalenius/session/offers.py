@@ -15,13 +15,15 @@ from functools import cache, partial
 from inspect import signature
 
 from dalenius.accounting.amounts import Charge
-from dalenius.accounting.shares import cheapest_within, epsilon_of
+from dalenius.accounting.budget import Budget
+from dalenius.accounting.shares import cheapest_within
 from dalenius.catalog.catalog import Population
 from dalenius.catalog.declarations import share as written_share
 from dalenius.errors import InvalidParameter
 from dalenius.ledger.names import as_share, fraction, percent
 from dalenius.measuring.estimates import COUNTS, LEVEL, ROBUST
 from dalenius.measuring.expectations import ExpectedError
+from dalenius.measuring.robust import rounded_up
 from dalenius.privacy.numbers import Number, exact, format_number, positive
 from dalenius.query.questions import Compute, Question, ValueOf
 
@@ -98,6 +100,16 @@ class Offer:
             return {name: Target.read(error) for name, error in self.error.items()}
         return {None: Target.read(self.error)}
 
+    @property
+    def request(self) -> tuple[object, ...] | None:
+        """What names an answer at a share or for an error; None where an epsilon buys it."""
+        if self.epsilon is not None:
+            return None
+        wanted = None if self.share is None else as_share(self.share)
+        weights = tuple(sorted((name, exact(weight=each)) for name, each in (self.weights or {}).items()))
+        targets = tuple(sorted(self.targets().items(), key=lambda each: each[0] or ""))
+        return wanted, targets, self.size, self.agreed_level(), weights
+
     def agreed_level(self) -> Fraction:
         """The level of error bars that was stated, once or often but alike, or 95%."""
         said = [target.level for target in self.targets().values() if target.level is not None]
@@ -129,31 +141,75 @@ def as_level(level: Number) -> Fraction:
     return share
 
 
-def bought(people: Collection[Population], *, epsilon: Number | None, share: Number | None) -> dict[str, Charge]:
-    """What an epsilon or a share buys of each population's budget; refused where that is less than the least share that
-    a question takes."""
-    if epsilon is not None:
-        amounts = {each.name: each.renyi_filter.amount(epsilon=epsilon) for each in people}
-    else:
-        assert share is not None
-        size = as_share(share)
-        amounts = {each.name: each.renyi_filter.part(share=size) for each in people}
+def offers(
+    people: Collection[Population],
+    *,
+    epsilon: Number | None,
+    share: Number | None,
+    spent: Mapping[str, Sequence[Charge]],
+) -> list[dict[str, Charge]]:
+    """What an answer may cost each population, at an epsilon, or at a share of the budgets as they stand: by addition,
+    and by Rényi divergence. Refused where that is less than the least share that a question takes."""
+    found = {}
     for each in people:
-        if amounts[each.name].divergence < each.renyi_filter.part(share=each.least_share).divergence:
-            raise _too_little(each, "share" if epsilon is None else "epsilon", share if epsilon is None else epsilon)
+        _require_least(each, epsilon=epsilon, share=share)
+        if epsilon is not None:
+            found[each.name] = each.renyi_filter.alone(epsilon=epsilon)
+        else:
+            found[each.name] = each.renyi_filter.room(share=as_share(share or 0), spent=spent[each.name])
+    branches = max(map(len, found.values()))
+    return [{name: each[min(place, len(each) - 1)] for name, each in found.items()} for place in range(branches)]
+
+
+def promised(people: Collection[Population], *, epsilon: Number | None, share: Number | None) -> Budget | None:
+    """What an answer keeps by itself: at an epsilon, or at the whole of budgets that are alike."""
+    delta, alike = min(each.budget.delta for each in people), len({each.budget for each in people}) == 1
+    if epsilon is not None:
+        return Budget(epsilon, delta)
+    return next(iter(people)).budget if as_share(share or 0) == 1 and alike else None
+
+
+def billed(
+    people: Collection[Population], drawn: Mapping[str, Charge], *, epsilon: Number | None, share: Number | None
+) -> dict[str, Charge]:
+    """What is charged for what is drawn: of either sum no less than the least share, and for the whole epsilon or share
+    of a budget all that there is of it."""
+    bill = {}
+    for each in people:
+        everything = exact(epsilon=epsilon) == each.budget.epsilon if epsilon is not None else as_share(share or 0) == 1
+        if everything and each.renyi_filter.order is not None:
+            bill[each.name] = each.renyi_filter.cap
+        else:
+            bill[each.name] = drawn[each.name].at_least(each.renyi_filter.part(share=each.least_share))
+    return bill
+
+
+def bought(people: Collection[Population], *, epsilon: Number | None, share: Number | None) -> dict[str, Charge]:
+    """What an epsilon or a share buys for something that is made of rows: Rényi divergence, where a budget has it."""
+    amounts = {}
+    for each in people:
+        _require_least(each, epsilon=epsilon, share=share)
+        least = each.renyi_filter.part(share=each.least_share)
+        if epsilon is not None:
+            amounts[each.name] = each.renyi_filter.amount(epsilon=epsilon).at_least(least)
+        else:
+            amounts[each.name] = each.renyi_filter.part(share=as_share(share or 0)).rectangle
     return amounts
 
 
-def _too_little(people: Population, name: str, offer: Number | None) -> InvalidParameter:
-    """Why less is not sold: whoever could ask without end would learn from how questions are answered."""
+def _require_least(people: Population, *, epsilon: Number | None, share: Number | None) -> None:
+    """Refuse less: whoever could ask without end would learn from how questions are answered."""
     least = people.least_share
-    words = {"share": written_share(least), "epsilon": str(format_number(epsilon_of(people.renyi_filter, least)))}
-    return InvalidParameter(
-        name,
-        offer,
-        allowed=f"worth at least {percent(least)} of the budget of {people.name}, the least that a question takes",
-        hint=f"{name}={words[name]!r} is enough.",
-    )
+    enough = least if epsilon is None else least * people.budget.epsilon
+    if (as_share(share or 0) if epsilon is None else positive(epsilon=epsilon)) < enough:
+        name = "share" if epsilon is None else "epsilon"
+        written = str(written_share(least) if epsilon is None else format_number(rounded_up(enough)))
+        raise InvalidParameter(
+            name,
+            share if epsilon is None else epsilon,
+            allowed=f"worth at least {percent(least)} of the budget of {people.name}, the least that a question takes",
+            hint=f"{name}={written!r} is enough.",
+        )
 
 
 def warning(people: Mapping[str, Population], epsilons: Mapping[str, Fraction]) -> str | None:

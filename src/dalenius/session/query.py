@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
 
+from dalenius.accounting.amounts import Charge
+from dalenius.accounting.shares import two_digits
 from dalenius.catalog.blocks import describe
+from dalenius.catalog.catalog import Population
+from dalenius.catalog.declarations import share as written_share
 from dalenius.engines.engine import Statements
 from dalenius.engines.several import describe_sql
-from dalenius.errors import QueryRefused
+from dalenius.errors import InvalidParameter, QueryRefused
+from dalenius.ledger.accounts import Standing
 from dalenius.measuring.expectations import ExpectedError
-from dalenius.measuring.pricing import Priced, priced
-from dalenius.privacy.numbers import Number, whole
+from dalenius.measuring.pricing import Priced, best_priced
+from dalenius.privacy.numbers import Number, exact, format_number, whole
 from dalenius.query.questions import Question
 from dalenius.session.answers.answers import Answer
-from dalenius.session.curator import Principal
+from dalenius.session.curator import Principal, share_left
 from dalenius.session.executor import Payer, QueryPurchase
-from dalenius.session.offers import Offer, bought, least_share
+from dalenius.session.offers import Offer, billed, least_share, offers, promised
 from dalenius.session.progress import Progress
-from dalenius.session.purchases import Cost, buy, cost_of
+from dalenius.session.purchases import NOTHING_FITS, Cost, buy, cost_of
 from dalenius.session.rehearsals import rehearsed
 
 Errors: TypeAlias = Number | Mapping[str, Number]
@@ -29,6 +35,7 @@ Weights: TypeAlias = Mapping[str, Number]
 """How much of the price goes to a column, relative to 1 for the others."""
 
 _LONGEST = 100
+_TRIES, _SMALLER = 16, Fraction(3, 4)
 
 
 class ExpectedErrors(dict[str, ExpectedError]):
@@ -75,23 +82,24 @@ class Query:
 
         Textbook: S18.10.
         """
-        price = self._priced(Offer(epsilon, share, error, size, level, weights))
+        offer = Offer(epsilon, share, error, size, level, weights)
         with self._principal.paying(self.question) as payer:
-            return cost_of(self._principal, QueryPurchase(price, "", False, None), payer, epsilon=epsilon)
+            return cost_of(self._principal, self._purchase(offer, payer), payer, epsilon=epsilon)
 
     def expected_error(
         self,
         *,
         epsilon: Number | None = None,
         share: Number | None = None,
+        error: Errors | None = None,
         size: int | None = None,
         level: Number | None = None,
         weights: Weights | None = None,
     ) -> ExpectedErrors:
         """The error bar that each output column is expected to have; `size` is the number of rows of a group."""
-        offer = Offer(epsilon, share, None, size, level, weights)
-        with self._principal.paying(self.question):
-            return ExpectedErrors(self._priced(offer).expected_error(self._size(size)))
+        offer = Offer(epsilon, share, error, size, level, weights)
+        with self._principal.paying(self.question) as payer:
+            return ExpectedErrors(self._priced(offer, payer).expected_error(self._size(size)))
 
     def explain(
         self, *, epsilon: Number | None = None, share: Number | None = None, weights: Weights | None = None
@@ -101,7 +109,7 @@ class Query:
         Without a price it is shown for one percent of the budget.
         """
         with self._principal.paying(self.question) as payer:
-            price = self._priced(Offer(epsilon, share, weights=weights).or_default())
+            price = self._priced(Offer(epsilon, share, weights=weights).or_default(), payer)
             statements = Statements(self._principal.curator.engine)
             return Derivation(self._derived(price, payer, statements, as_run=self._principal.analyst is None))
 
@@ -112,8 +120,8 @@ class Query:
 
         Nothing is read or charged, and its numbers mean nothing.
         """
-        with self._principal.paying(self.question):
-            price = self._priced(Offer(epsilon, share, level=level).or_default())
+        with self._principal.paying(self.question) as payer:
+            price = self._priced(Offer(epsilon, share, level=level).or_default(), payer)
             return rehearsed(price, self._principal.curator.catalog)
 
     def run(
@@ -145,10 +153,10 @@ class Query:
         """
         places = None if digits is None else whole(0, digits=digits)
         offer = Offer(epsilon, share, error, size, level, weights, bool(nonnegative), places)
-        price = self._priced(offer)
-        with self._principal.paying(self.question) as payer:  # as late as can be: it says who may ask now
-            statements = Statements(self._principal.curator.engine, price.passes)
-            purchase = QueryPurchase(price, self._derived(price, payer, statements), offer.nonnegative, offer.digits)
+        with self._principal.paying(self.question) as payer:
+            purchase = self._purchase(offer, payer)
+            statements = Statements(self._principal.curator.engine, purchase.passes)
+            purchase = replace(purchase, derivation=self._derived(purchase.priced, payer, statements))
             return buy(
                 self._principal,
                 purchase,
@@ -158,6 +166,7 @@ class Query:
                 key=key,
                 fresh=fresh,
                 progress=progress,
+                advice=lambda: self._fitting(offer, payer),
             )
 
     def _derived(self, price: Priced, payer: Payer, statements: Statements, *, as_run: bool = False) -> str:
@@ -168,23 +177,80 @@ class Query:
 
     # ---- the price
 
-    def _priced(self, offer: Offer) -> Priced:
+    def _purchase(self, offer: Offer, payer: Payer) -> QueryPurchase:
+        """What an offer buys, as the budgets stand; its derivation is not written yet."""
+        share, price = self._solved(offer, payer)
+        bill = billed(self._people(), price.charge, epsilon=offer.epsilon, share=share)
+        varies = any(each.renyi_filter.order is not None for each in self._people())
+        return QueryPurchase(price, "", offer.nonnegative, offer.digits, bill, offer.request if varies else None)
+
+    def _priced(self, offer: Offer, payer: Payer) -> Priced:
+        return self._solved(offer, payer)[1]
+
+    def _solved(self, offer: Offer, payer: Payer) -> tuple[Number | None, Priced]:
+        """The question at the epsilon or share of an offer, or at the least share at which every column's expected
+        error is within its target; and that share."""
         offer.require_one()
-        share = offer.share if offer.error is None else self._solved(offer)
-        price = self._at(offer, share)
+        priced_at = partial(self._at, offer, payer)
+        share = offer.share
+        if offer.error is not None:
+            size = self._size(offer.size)
+            share = least_share(self.question, offer, size, lambda share: priced_at(share).expected_error())
+        price = priced_at(share)
         price.explain()  # refuses what would be too long to be stored, also to whoever only asks for the price
-        return price
+        return share, price
 
-    def _at(self, offer: Offer, share: Number | None) -> Priced:
-        """The question at the epsilon of an offer, or at a share."""
-        people = [self._principal.population(name) for name in self.question.relation.populations]
-        amounts = bought(people, epsilon=offer.epsilon, share=share)
-        return priced(self.question, amounts=amounts, level=offer.agreed_level(), weights=offer.weights)
+    def _at(self, offer: Offer, payer: Payer, share: Number | None) -> Priced:
+        """The question at the epsilon of an offer, or at a share of the budgets as they stand."""
+        people, price = self._people(), {"epsilon": offer.epsilon, "share": share}
+        spent = {
+            name: [each.spent for each in standing if len(each.account.path) == 1]
+            for name, standing in self._standing(payer).items()
+        }
 
-    def _solved(self, offer: Offer) -> Fraction:
-        """The least share at which every column's expected error is within its target."""
-        size = self._size(offer.size)
-        return least_share(self.question, offer, size, lambda share: self._at(offer, share).expected_error())
+        def fits(offered: Mapping[str, Charge], drawn: Mapping[str, Charge]) -> bool:
+            return self._times(payer, billed(people, offered if offer.epsilon is None else drawn, **price)) > 0
+
+        return best_priced(
+            self.question,
+            offers(people, **price, spent=spent),
+            orders={each.name: each.renyi_filter.order for each in people},
+            promise=promised(people, **price),
+            level=offer.agreed_level(),
+            weights=offer.weights,
+            fits=fits,
+        )
+
+    def _fitting(self, offer: Offer, payer: Payer) -> str:
+        """A smaller offer of the same kind that would still fit."""
+        name, written = ("share", written_share) if offer.epsilon is None else ("epsilon", format_number)
+        most = min(map(share_left, self._standing(payer).values()))
+        if offer.epsilon is not None:
+            most = min(exact(epsilon=offer.epsilon), *(each.budget.epsilon for each in self._people()))
+        for step in range(_TRIES if most else 0):
+            size = two_digits(most * _SMALLER**step)
+            tried = replace(offer, error=None, share=size) if offer.epsilon is None else replace(offer, epsilon=size)
+            try:
+                purchase = self._purchase(tried, payer)
+            except (InvalidParameter, QueryRefused):  # less than the least, or than any noise can be had for
+                break
+            if self._times(payer, purchase.charge):
+                return f"{name}={str(written(size))!r} would still fit."
+        return NOTHING_FITS
+
+    def _standing(self, payer: Payer) -> dict[str, tuple[Standing, ...]]:
+        """How the accounts that pay stand, in the one block that the question is about, or in all."""
+        ledger = self._principal.curator.ledger
+        return {
+            name: ledger.standing(account, block=payer.blocks.get(name, "")) for name, account in payer.accounts.items()
+        }
+
+    def _times(self, payer: Payer, charge: Mapping[str, Charge]) -> int:
+        """How often this could be charged."""
+        return self._principal.curator.ledger.times(payer.charges(charge))
+
+    def _people(self) -> list[Population]:
+        return [self._principal.population(name) for name in self.question.relation.populations]
 
     def _size(self, size: int | None) -> int | None:
         """The number of rows of a group: as given, or declared for the one table where there is one group."""

@@ -22,7 +22,7 @@ from dalenius.query.types import Domain
 from dalenius.session import replays
 from dalenius.session.answers.answers import Answer
 from dalenius.session.cards.cards import Card
-from dalenius.session.curator import Balance, Curator, Principal, balance
+from dalenius.session.curator import Balance, Curator, Principal
 from dalenius.session.executor import Keeping, Purchase
 from dalenius.session.offers import Offer, bought
 from dalenius.session.progress import Progress
@@ -168,8 +168,8 @@ class Session:
 
     def _balances(self, *, left: bool) -> dict[str, Balance]:
         self._principal.refresh()
-        amount = self._principal.left if left else self._principal.spent
-        return {name: balance(each, amount(name), left=left) for name, each in self._people().items()}
+        found = self._principal.left if left else self._principal.spent
+        return {name: found(name) for name in self._people()}
 
     def _people(self) -> Mapping[str, Population]:
         return self._principal.populations()

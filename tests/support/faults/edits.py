@@ -76,7 +76,7 @@ def _spent_again(connection: sqlite3.Connection) -> None:
                 totals[path] = totals.get(path, 0) + charge["amount"][0]
     connection.execute("DELETE FROM spent")
     for (path, block), total in totals.items():
-        connection.execute("INSERT INTO spent VALUES (?, ?, ?, 0)", [path, block, total])
+        connection.execute("INSERT INTO spent VALUES (?, ?, ?, 0, ?)", [path, block, total, total])
 
 
 def _forged(connection: sqlite3.Connection) -> None:

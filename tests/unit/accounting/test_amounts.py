@@ -53,7 +53,7 @@ def test_any_positive_loss_costs_at_least_a_unit(tiny: object) -> None:
     for loss in (PureDP(tiny), ZCDP(tiny)):  # type: ignore[arg-type]
         assert price(loss, order=ORDER).divergence == 1
     assert price(PureDP(tiny), order=None).divergence == 1  # type: ignore[arg-type]
-    assert price(ApproximateDP(0, "1e-300"), order=ORDER) == Charge(divergence=0, delta=1, order=ORDER)
+    assert price(ApproximateDP(0, "1e-300"), order=ORDER) == Charge(divergence=0, delta=1, order=ORDER, epsilon=0)
 
 
 def test_a_pure_ledger_adds_epsilon_and_refuses_what_is_not_pure() -> None:

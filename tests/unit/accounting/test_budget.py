@@ -94,7 +94,7 @@ def test_epsilon_buys_the_share_that_such_a_budget_would_be(budget: Budget, part
 @given(budgets)
 def test_the_whole_epsilon_buys_everything(budget: Budget) -> None:
     renyi_filter = RenyiFilter.of(budget)
-    assert renyi_filter.amount(epsilon=budget.epsilon) == renyi_filter.cap
+    assert renyi_filter.amount(epsilon=budget.epsilon) == renyi_filter.cap.rectangle
     assert renyi_filter.share(renyi_filter.cap) == 1
 
 
@@ -123,7 +123,7 @@ def test_shares_add_up_and_take_the_larger_side() -> None:
 
 def test_the_smallest_share_is_a_unit() -> None:
     renyi_filter = RenyiFilter.of(Budget(1, "1e-6"))
-    assert renyi_filter.part(share="1e-30") == Charge(divergence=1, order=renyi_filter.order)
+    assert renyi_filter.part(share="1e-30") == Charge(divergence=1, order=renyi_filter.order, epsilon=1)
 
 
 def test_one_gaussian_release_at_the_whole_epsilon_fits() -> None:

@@ -383,7 +383,7 @@ def test_replays_are_listed_also_after_a_population_was_taken_out(clinic: Path) 
 
 
 def test_where_no_count_stands_out_the_owner_is_told_that_it_was_charged(empty: Path, data: Path) -> None:
-    done = proposed(empty, data, "--suggest-bounds", "--epsilon", "0.02", "--yes")
+    done = proposed(empty, data, "--suggest-bounds", "--epsilon", "0.004", "--yes")
     assert "age: no count stood out of the noise; this was charged all the same" in done.out
     assert len(run("ledger", empty, "--json").json["charges"]) == 2
 

@@ -22,6 +22,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 COMMAND = re.compile(r"^(?:\$ )?(dalenius (?:.*\\\n)*.*)$", re.MULTILINE)
 FENCE = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PRINTED = re.compile(r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page: Path) -> list[str]:
@@ -52,6 +53,14 @@ def test_examples_run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for block in blocks(page):
         exec(compile(block, page.name, "exec"), names)
     assert capsys.readouterr().out
+
+
+def test_the_prices_that_are_shown_are_those_that_are_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    for block, shown in PRINTED.findall((ROOT / "docs" / "prices.md").read_text()):
+        exec(compile(block, "prices.md", "exec"), names)
+        printed = capsys.readouterr().out.splitlines()
+        assert [line.rstrip() for line in printed if line.strip()] == [line for line in shown.splitlines() if line]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)

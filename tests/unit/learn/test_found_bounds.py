@@ -55,7 +55,7 @@ def test_paid_bounds_cost_a_part_of_the_one_price() -> None:
         model = StandardScaler(bounds="paid", budget=budget).fit(features)
         assert model.guarantee_.loss == str(budget)
         found = replay(lambda rows, model=model: facts(clone(model).fit(rows)), features, features,
-                       charged=rectangle_of(budget).cap)  # fmt: skip
+                       charged=rectangle_of(budget))  # fmt: skip
         assert found.passed, found.findings
         assert len(found.calls) == 5, "two looks at counts, and the count, the sums and the sums of squares"
 
@@ -107,7 +107,7 @@ def replayed(neighbours: str, budget: Budget) -> Replayed:
     other = np.vstack([rows, [1e300, -1e300, 5e-324]])
     first = rows if neighbours == "add_remove" else np.vstack([rows, [1990.0, 0.0, 0.0]])
     model = StandardScaler(bounds="paid", budget=budget, neighbours=neighbours)
-    return replay(lambda given: facts(clone(model).fit(given)), other, first, charged=rectangle_of(budget).cap)
+    return replay(lambda given: facts(clone(model).fit(given)), other, first, charged=rectangle_of(budget))
 
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)

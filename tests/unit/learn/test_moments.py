@@ -68,7 +68,7 @@ def shown(model: PrivateModel) -> str:
 def test_a_row_more_moves_nothing_further_than_declared(made: Any, budget: Any, stranger: tuple[float, ...]) -> None:
     features, target = data()
     near = np.vstack([features, stranger[:3]]), np.append(target, int(stranger[3]))
-    paid = rectangle_of(Budget(budget["epsilon"], budget.get("delta", 0))).cap
+    paid = rectangle_of(Budget(budget["epsilon"], budget.get("delta", 0)))
     found = replay(lambda rows: shown(made(**budget).fit(*rows)), (features, target), near, charged=paid)
     assert found.error is None
     assert found.passed, found.findings

@@ -40,7 +40,7 @@ def test_steps_with_a_delta_compose_better_than_their_epsilons_add_up() -> None:
         StandardScaler(bounds=(0, 10), epsilon=1, delta="1e-6"), regression(epsilon=1, delta="1e-6")
     ).fit(ROWS, TARGET)
     found = total(steps)
-    cap = rectangle_of(dl.Budget(1, "1e-6")).cap
+    cap = rectangle_of(dl.Budget(1, "1e-6"))
     sure = renyi_to_epsilon(divergence=2 * cap.divergence * Fraction(1, 10**15), alpha=cap.order or 0, delta="2e-6")
     told = float(found.loss.split(",")[0].removeprefix("epsilon = "))
     assert "delta = 0.000002" in found.loss

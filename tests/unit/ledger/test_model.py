@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dalenius.accounting.amounts import Charge
 from dalenius.ledger import journal
-from dalenius.ledger.accounts import Account, Receipt
-from dalenius.ledger.balances import Balances, Pair
+from dalenius.ledger.accounts import Account, AccountCharge, AccountTerms, Receipt
+from dalenius.ledger.balances import Balances, Sums
 from dalenius.ledger.ledger import Ledger
 from ledger_cases import Clock, disagreement
 
@@ -27,34 +29,35 @@ def test_every_charge_refusal_and_balance_is_that_of_the_model(seed: int) -> Non
 class BlocksAddedUp(Balances):
     """Planted bug: a population has spent the sum of its blocks, and so refuses too early."""
 
-    def _spent(self, account: Account, block: str = "") -> Pair:
-        sql = "SELECT divergence, delta FROM spent WHERE path = ?"
-        parts = self._rows.execute(sql, [f'["{account.path[0]}"]']) if len(account.path) == 1 else []
-        return (sum(p[0] for p in parts), sum(p[1] for p in parts)) if parts else super()._spent(account, block)
+    def _borne(self, account: Account, block: str = "") -> list[Sums]:
+        sql = "SELECT divergence, delta, epsilon FROM spent WHERE path = ?"
+        parts = self._rows.execute(sql, [_text(account)]) if len(account.path) == 1 else []
+        return [tuple(map(sum, zip(*parts, strict=True)))] if parts else super()._borne(account, block)  # type: ignore[list-item]
 
 
 class WholeForgotten(Balances):
     """Planted bug: a charge to one block does not see what was charged to all."""
 
-    def _spent(self, account: Account, block: str = "") -> Pair:
-        return self._part('["p"]', block) if block and account.path == ("p",) else super()._spent(account, block)
+    def _borne(self, account: Account, block: str = "") -> list[Sums]:
+        alone = block and len(account.path) == 1
+        return [self._part(_text(account), block)] if alone else super()._borne(account, block)
 
 
 class ReserveForgotten(Balances):
     """Planted bug: what is held for one study is given to others."""
 
-    def _held(self, part: Account, payer: Account, now: object) -> Pair:
-        return 0, 0
+    def _held(self, part: Account, payer: Account, now: object) -> Sums:
+        return 0, 0, 0
 
 
 class ReserveHeldTwice(Balances):
     """Planted bug: what a study has spent of its reserve is still held for it."""
 
-    def _held(self, part: Account, payer: Account, now: object) -> Pair:
+    def _held(self, part: Account, payer: Account, now: object) -> Sums:
         held = [self.terms(a) for a in self._reserving(part.population) if a.path[:-1] == part.path != a.path]
         held = [terms for terms in held if terms.end is None or now < terms.end]
         amounts = [terms.reserve for terms in held if terms.reserve]
-        return sum(a.divergence for a in amounts), sum(a.delta for a in amounts)
+        return sum(a.divergence for a in amounts), sum(a.delta for a in amounts), sum(a.epsilon for a in amounts)
 
 
 class ReplaysAreReleases(Balances):
@@ -75,8 +78,23 @@ class SpendingForgotten(Balances):
 class OnlyOneSide(Balances):
     """Planted bug: delta is added up and never compared."""
 
-    def _rest(self, part: Account, payer: Account, now: object, block: str) -> Pair:
-        return super()._rest(part, payer, now, block)[0], 10**6  # type: ignore[arg-type]
+    def _before(self, part: Account, charge: AccountCharge, now: object) -> list[Sums]:
+        return super()._before(part, replace(charge, amount=replace(charge.amount, delta=0)), now)  # type: ignore[arg-type]
+
+
+class OnlyTheRectangle(Balances):
+    """Planted bug: addition takes nothing, though it would last longer."""
+
+    def terms(self, account: Account) -> AccountTerms:
+        known = super().terms(account)
+        return replace(known, cap=known.cap.rectangle)
+
+
+class AlwaysAddition(Balances):
+    """Planted bug: what is not pure counts as if it had cost no epsilon."""
+
+    def add(self, account: Account, amount: Charge, block: str) -> None:
+        super().add(account, replace(amount, epsilon=0) if not amount.is_pure else amount, block)
 
 
 def _text(account: Account) -> str:
@@ -85,7 +103,7 @@ def _text(account: Account) -> str:
 
 BUGS = [
     BlocksAddedUp, WholeForgotten, ReserveForgotten, ReserveHeldTwice, ReplaysAreReleases, SpendingForgotten,
-    OnlyOneSide,
+    OnlyOneSide, OnlyTheRectangle, AlwaysAddition,
 ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from contextlib import closing
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,41 @@ def test_copies_that_opened_a_population_with_different_caps_leave_nothing_of_it
     assert place.examined().sound
 
 
+def test_epsilons_of_all_copies_add_up_unless_one_has_none(place: Place) -> None:
+    doctors, students, order = Account(("doctors",)), Account(("students",)), Fraction(15)
+    with place.ledger() as ledger:
+        for account in (doctors, students):
+            ledger.open(account, AccountTerms(units(100, 10, order, epsilon=200)))
+    other = clone(place, "other")
+    pure = units(60, 2, order, epsilon=70)
+    bought = {
+        other: [(doctors, units(50, 1, order, epsilon=60)), (students, units(1, 0, order))],
+        place: [(doctors, pure), (students, pure)],
+    }
+    for each, charges in bought.items():
+        with each.ledger() as ledger:
+            for account, amount in charges:
+                ledger.reserve([AccountCharge(account, amount)], question="q", who="owner")
+    place.copy(other.path, place.path)
+    place.reconcile()
+    with place.ledger() as ledger:
+        assert ledger.spent(doctors) == units(110, 3, order, epsilon=130)
+        assert ledger.spent(students) == units(61, 2, order)
+        ledger.reserve([AccountCharge(doctors, units(60, 0, order, epsilon=70))], question="q", who="owner")
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve([AccountCharge(students, units(60, 0, order, epsilon=70))], question="q", who="owner")
+    assert place.examined().sound
+
+
+def test_what_was_spent_after_a_charge_without_epsilon_has_none() -> None:
+    """Both sums stand at the largest number, and their difference says nothing."""
+    none = LARGEST
+    assert reconciling._more((9, 0, none), (4, 0, none)) == (5, 0, none)
+    assert reconciling._more((4, 1, none), (4, 1, none)) == (0, 0, 0)
+    assert reconciling._more((9, 1, 12), (4, 1, 5)) == (5, 0, 7)
+    assert reconciling._more((4, 1, 5), (9, 1, 12)) == (0, 0, 0)
+
+
 def test_a_crash_before_the_mark_moves_counts_nothing_twice(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.backup("backup")
     pay(place, 7)
@@ -336,7 +372,7 @@ def test_the_tests_above_notice_blocks_that_are_not_charged_to_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted bug: what was lost is raised for all by what all had paid, without the largest of the blocks."""
-    monkeypatch.setattr(reconciling, "_lost", lambda path, marked, then: marked.get((path, ""), (0, 0)))
+    monkeypatch.setattr(reconciling, "_lost", lambda path, marked, then: marked.get((path, ""), (0, 0, 0)))
     assert any(wandered_in_blocks(tmp_path, seed) > 0 for seed in range(6))
 
 

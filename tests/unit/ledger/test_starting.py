@@ -177,7 +177,7 @@ def test_a_mark_that_was_left_behind_by_a_crash_is_moved_up(place: Place, monkey
         assert ledger.spent(PATIENTS).divergence == 35
     head, figures = _marked(place)
     assert head == place.examined().head
-    assert figures.spent['["patients"]', ""] == (35, 0)
+    assert figures.spent['["patients"]', ""] == (35, 0, 35)
 
 
 def test_what_a_crashed_process_spent_reaches_the_mark_with_the_next_commit(
@@ -190,7 +190,7 @@ def test_what_a_crashed_process_spent_reaches_the_mark_with_the_next_commit(
             with pytest.raises(LedgerStopped):
                 charge(ledger, None, 20, block="north")
         charge(survivor, None, 1, block="south")
-    assert _marked(place)[1].spent['["patients"]', "north"] == (20, 0)
+    assert _marked(place)[1].spent['["patients"]', "north"] == (20, 0, 20)
 
 
 def test_the_test_above_notices_a_mark_that_keeps_own_changes_alone(

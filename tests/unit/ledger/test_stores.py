@@ -92,9 +92,9 @@ def test_a_block_that_raises_leaves_nothing(store: SQLiteStore) -> None:
 
 def test_integers_of_64_bits_are_kept(store: SQLiteStore) -> None:
     with store.writing() as rows:
-        rows.execute("INSERT INTO spent VALUES ('p', '', ?, ?)", [2**63 - 1, 2**63 - 1])
+        rows.execute("INSERT INTO spent VALUES ('p', '', ?, ?, ?)", [2**63 - 1] * 3)
     with store.reading() as rows:
-        assert rows.execute("SELECT divergence, delta FROM spent") == [(2**63 - 1, 2**63 - 1)]
+        assert rows.execute("SELECT divergence, delta, epsilon FROM spent") == [(2**63 - 1,) * 3]
 
 
 def test_readers_do_not_wait_for_a_writer_and_see_one_moment(store: SQLiteStore) -> None:

@@ -232,6 +232,16 @@ def test_the_other_errors_fall_with_the_size(kind: str) -> None:
     assert "/ n" in str(error)
 
 
+@pytest.mark.parametrize("kind", ["variance", "stddev", "covariance"])
+@pytest.mark.parametrize("scale", ["0.3", "5", "100000"])
+def test_what_is_said_of_large_groups_is_what_the_curve_comes_to(kind: str, scale: str) -> None:
+    laws = [DiscreteLaplaceLaw(Fraction(scale) * reach) for reach in (1, 60, 60, 3600)]
+    error = promise(kind, *(laws if kind == "covariance" else [laws[0], laws[1], laws[3]]))
+    said = float(str(error).split()[2].replace(",", ""))
+    for size in (10**4, 10**6) if scale != "100000" else (10**9,):
+        assert said / size == pytest.approx(error.at(size), rel=0.02)
+
+
 def test_the_error_of_a_quantile_is_a_share_of_the_group() -> None:
     error = promise("quantile", ranks=120)
     assert error.at(1200) == pytest.approx(0.1)

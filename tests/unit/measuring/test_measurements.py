@@ -6,13 +6,14 @@ from itertools import combinations, product
 
 import pytest
 
-from binding import ask
+from binding import CLINIC, ask, declared
 from dalenius.measuring.measurements import (
     Counts,
     FoundKeys,
     Mode,
     Numbers,
     Quantiles,
+    SplitSums,
     TopKeys,
     bounded_change,
     listed_change,
@@ -22,6 +23,7 @@ from dalenius.privacy.neighbours import AddRemove, Neighbours, Replace
 from dalenius.query.plan.passes import Aggregate, DistinctValues, Values
 from dalenius.query.plan.relations import Clamp
 from dalenius.query.tables import ContributionBounds
+from dalenius.query.types import Int
 
 ADD, REPLACE = AddRemove(), Replace()
 KEYS = 4
@@ -88,20 +90,55 @@ def test_a_count_and_a_mean_share_their_count() -> None:
 
 
 def test_a_mean_of_a_column_that_may_be_null_counts_its_own_rows() -> None:
-    program = lower(ask("SELECT COUNT(*), AVG(cost) FROM visits"))
-    assert len(program.measurements) == 3
+    program = lower(ask("SELECT COUNT(*), AVG(cost), STDDEV(cost) FROM visits"))
+    assert len(program.measurements) == 4
     assert program.recipes[1].inputs == (1, 2)
 
 
 def test_a_mean_sums_what_lies_beyond_the_midpoint() -> None:
-    program = lower(ask("SELECT AVG(age) FROM visits"))
+    program = lower(ask("SELECT AVG(age), COUNT(*) FROM visits"))
     count, total = program.measurements
     assert count.sensitivity.linf == 20
     assert total.sensitivity.linf == 20 * 60
 
 
+@pytest.mark.parametrize(("kind", "whole"), [("AVG", 120), ("VARIANCE", 120**2), ("STDDEV", 120**2)])
+def test_a_mean_or_variance_that_counts_its_rows_alone_is_measured_at_once(kind: str, whole: int) -> None:
+    program = lower(ask(f"SELECT {kind}(age), COUNT(cost), SUM(age) FROM visits"))
+    split = program.measurements[0]
+    assert isinstance(split, SplitSums)
+    assert program.recipes[0].inputs == (0,)
+    assert split.whole == whole
+    assert (split.sensitivity.l1, split.sensitivity.l2_squared) == (20 * whole, (20 * whole) ** 2)
+    assert split.sensitivity.linf == 20 * whole
+    assert split.sensitivity.monotone
+
+
+@pytest.mark.parametrize("other", [
+    "COUNT(*)", "COUNT(age)", "STDDEV(age)", "AVG(age + 1)", "CORR(age, age + 1)", "COVAR_SAMP(age, age + 1)",
+])  # fmt: skip
+def test_whose_count_another_statistic_needs_shares_it_instead(other: str) -> None:
+    program = lower(ask(f"SELECT AVG(age), {other} FROM visits"))
+    assert all(isinstance(part, Numbers) for part in program.measurements)
+
+
+@pytest.mark.parametrize("other", ["COUNT(cost)", "AVG(cost)", "CORR(age, cost)", "SUM(age)", "MEDIAN(age)"])
+def test_what_counts_other_rows_or_none_is_in_nobodys_way(other: str) -> None:
+    program = lower(ask(f"SELECT AVG(age), {other} FROM visits"))
+    assert isinstance(program.measurements[0], SplitSums)
+
+
+def test_a_column_without_width_or_with_too_large_squares_is_measured_apart() -> None:
+    ranges = {"age": Int(7, 7), "cost": Int(-(2**43), 2**43)}
+    tables = {**CLINIC, "visits": declared(CLINIC["visits"], **ranges)}
+    for term, kind in {"AVG(age)": Numbers, "VARIANCE(cost)": Numbers, "AVG(cost)": SplitSums}.items():
+        assert isinstance(lower(ask(f"SELECT {term} FROM visits", tables=tables)).measurements[0], kind)
+
+
 def test_every_summed_column_is_clamped_just_below_the_bound() -> None:
-    program = lower(ask("SELECT city, SUM(cost * 2), VARIANCE(age), CORR(age, cost) FROM visits GROUP BY city"))
+    program = lower(
+        ask("SELECT city, SUM(cost * 2), VARIANCE(age), AVG(cost), CORR(age, cost) FROM visits GROUP BY city")
+    )
     (step,) = program.passes
     assert isinstance(step, Aggregate)
     assert isinstance(step.child.child, Clamp)

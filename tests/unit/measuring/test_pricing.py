@@ -12,6 +12,7 @@ from dalenius.accounting.amounts import Charge
 from dalenius.accounting.budget import Budget, RenyiFilter
 from dalenius.errors import InvalidParameter, QueryRefused
 from dalenius.measuring import choosing
+from dalenius.measuring.measurements import SplitSums
 from dalenius.measuring.pricing import Priced, priced
 from dalenius.mechanisms.keys.limited_domain import LimitedTopK
 from dalenius.mechanisms.keys.renyi_selection import RenyiKeySelection
@@ -81,7 +82,24 @@ def test_the_charge_is_the_price_of_every_step() -> None:
 def test_measurements_get_equal_prices() -> None:
     price = at(QUESTIONS[1])
     costs = [next(iter(step.charge.values())).divergence for step in price.steps]
-    assert max(costs) < 1.001 * min(costs)
+    count, mean, total = costs
+    assert mean / 2 == pytest.approx(count, rel=1e-3) == pytest.approx(total, rel=1e-3)  # a mean is count and sum
+
+
+@pytest.mark.parametrize("renyi_filter", [PURE, APPROXIMATE])
+@pytest.mark.parametrize("groups", ["", " GROUP BY city"])
+def test_others_get_no_larger_noise_beside_a_mean_that_is_measured_at_once(
+    renyi_filter: RenyiFilter, groups: str
+) -> None:
+    split, apart = (
+        at(f"SELECT SUM(age), AVG(cost){more} FROM visits{groups}", renyi_filter) for more in ("", ", STDDEV(cost)")
+    )
+    (total, mean), (same, *_) = split.steps, apart.steps
+    assert isinstance(mean.measurement, SplitSums)
+    assert total.mechanism.law.variance() < same.mechanism.law.variance()  # type: ignore[attr-defined]
+    assert next(iter(total.charge.values())).divergence * 3 == pytest.approx(
+        next(iter(split.charge.values())).divergence, rel=1e-3
+    )
 
 
 def test_weights_move_the_price() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from asked_price import priced
 from clinics import clinic, visits
 from costs import cases
 from dalenius.errors import InvalidParameter, QueryRefused, TooManyKeys
@@ -157,7 +158,7 @@ def test_every_column_is_within_the_error_that_was_asked_for(db: Database) -> No
     targets = {"n": Fraction(400), "a": Fraction(30), "s": Fraction(40), "t": Fraction(50_000)}
     for name, loose in product(targets, (1, 7)):
         wanted = {each: most if each == name else loose * most for each, most in targets.items()}
-        found = mixed._priced(Offer(error=wanted, size=10_000)).expected_error(10_000)
+        found = priced(mixed, Offer(error=wanted, size=10_000)).expected_error(10_000)
         assert all(found[each].at(10_000) <= float(most) for each, most in wanted.items())
         assert any(found[each].at(10_000) >= 0.98 * float(most) for each, most in wanted.items())
 
@@ -171,12 +172,11 @@ def test_equal_noise_is_worked_out_once(db: Database, monkeypatch: pytest.Monkey
     tried, right = Counter[object](), choosing.additive_noise
     monkeypatch.setattr(choosing, "additive_noise", lambda *given: (tried.update(["once"]), right(*given))[1])
     counts = ", ".join(f"COUNT(*) FILTER (WHERE age > {n}) AS c{n}" for n in range(50))
-    priced = db.sql(f"SELECT {counts}, SUM(age) AS s FROM visits")._priced(
-        Offer(share=Fraction(1, 100), weights={"c7": 2, "s": 2})
-    )
-    assert tried["once"] == 3
-    assert len({str(step.mechanism) for step in priced.steps}) == 3
-    assert [step.measurement for step in priced.steps] == list(priced.program.measurements)
+    question = db.sql(f"SELECT {counts}, SUM(age) AS s FROM visits")
+    found = priced(question, Offer(share=Fraction(1, 100), weights={"c7": 2, "s": 2}))
+    assert tried["once"] == 2 * 3  # once by addition, once by divergence
+    assert len({str(step.mechanism) for step in found.steps}) == 3
+    assert [step.measurement for step in found.steps] == list(found.program.measurements)
 
 
 # ---- growth

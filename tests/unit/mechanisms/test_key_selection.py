@@ -190,7 +190,7 @@ def test_no_keys_at_all_give_an_empty_list() -> None:
 
 
 def test_an_amount_is_spent_and_not_passed() -> None:
-    cap = RenyiFilter.of(Budget(epsilon=1, delta="1e-6")).part(share="0.1")
+    cap = RenyiFilter.of(Budget(epsilon=1, delta="1e-6")).part(share="0.1").rectangle
     change = Sensitivity.sparse(coordinates=3, each=1)
     selection = RenyiKeySelection.calibrated(amounts=[cap], sensitivity=change, neighbours=ADD)
     cost = price(selection.loss(sensitivity=change), order=cap.order)
@@ -203,7 +203,7 @@ def test_an_amount_is_spent_and_not_passed() -> None:
 
 def test_two_ledgers_of_different_orders_are_both_kept_to() -> None:
     change = Sensitivity.sparse(coordinates=2, each=1)
-    caps = [RenyiFilter.of(Budget(epsilon=e, delta="1e-7")).part(share="0.2") for e in (1, 3)]
+    caps = [RenyiFilter.of(Budget(epsilon=e, delta="1e-7")).part(share="0.2").rectangle for e in (1, 3)]
     both = RenyiKeySelection.calibrated(amounts=caps, sensitivity=change, neighbours=ADD)
     for cap in caps:
         alone = RenyiKeySelection.calibrated(amounts=[cap], sensitivity=change, neighbours=ADD)

@@ -45,8 +45,29 @@ def test_the_threshold_is_the_least_that_keeps_delta(
     noise: DiscreteLaplace | DiscreteGaussian, groups: int, delta: Fraction
 ) -> None:
     mechanism = above(noise, groups, delta)
+    assert delta * Fraction(999_999, 1_000_000) < any_shows(mechanism)[0]
     assert any_shows(mechanism)[1] <= delta
     assert any_shows(planted(ThresholdOneTooLow, mechanism))[0] > delta
+    assert any_shows(planted(CoinTooOften, mechanism))[0] > delta
+
+
+class CoinTooOften(ThresholdedCounts):
+    """Shows counts just below the threshold a little more often than it may."""
+
+    @property
+    def chance(self) -> Fraction:
+        return super().chance + Fraction(1, 1000)
+
+
+def test_the_coin_is_tossed_as_often_as_it_is_counted() -> None:
+    """Among noisy counts of one less than the threshold, as many are shown as `chance` says."""
+    mechanism = above(NOISES[0])
+    edge, many = mechanism.threshold - 1, 100_000
+    value = KeyCounts([(index,) for index in range(many)], np.full(many, edge, dtype=np.int64))
+    shown = sum(count == edge for count in mechanism.release(value, SeededEntropy("coin")).values())
+    often = float(mechanism.chance * Fraction(lower(mechanism.noise.law.pmf(0))))
+    assert 0.05 < mechanism.chance < 0.95
+    assert stats.binomtest(shown, many, often).pvalue > ALARM
 
 
 @every_noise

@@ -53,7 +53,7 @@ def test_a_card_says_who_is_protected_how_at_which_price_and_whom_one_must_trust
     for text in (
         answer.receipt,
         "planning of wards",
-        "DiscreteGaussian",
+        "DiscreteLaplace",
         "What is not promised",
         "0.01",
         "epsilon = 3",
@@ -90,7 +90,7 @@ def test_what_a_release_alone_promises_is_no_more_than_its_loss_implies() -> Non
     asked = db.sql(BY_CITY)
     loss = asked.cost(epsilon="0.2").loss
     (line,) = [line for line in card_of(db).promised if line.startswith("This release alone")]
-    told = Fraction(line.split("epsilon = ")[1].split(",")[0])
+    told = Fraction(line.split("epsilon = ")[1].split(",")[0].rstrip("."))
     least = to_approximate(loss, delta="1e-9").epsilon  # type: ignore[arg-type]
     assert least <= told <= Fraction(51, 50) * least
 

@@ -15,7 +15,10 @@ def test_the_owner_sees_rows_and_an_analyst_the_clock(monkeypatch: pytest.Monkey
     db.grant("ana", tables=["visits"])
     for session, owner in ((db, True), (db.as_analyst("ana"), False)):
         seen: list[Progress] = []
-        session.sql("SELECT COUNT(*) FROM visits").run(epsilon="0.1", progress=seen.append, fresh=True)
+        for _ in range(9):  # the work may be done before anybody looks
+            session.sql("SELECT COUNT(*) FROM visits").run(epsilon="0.1", progress=seen.append, fresh=True)
+            if seen:
+                break
         assert seen
         assert all((progress.percent is not None) == owner for progress in seen)
         assert all(progress.seconds >= 0 for progress in seen)

@@ -71,7 +71,6 @@ def test_rates_and_forecast_follow_from_the_ledger() -> None:
     assert abs(record.weekly - Fraction(1, 100)) < Fraction(2, 1000)
     assert record.exhausted is not None
     assert abs(record.exhausted - (world.now + 90 * WEEK).date()) < 20 * WEEK
-    assert record.spent_epsilon == Fraction(1, 10)
 
 
 @pytest.mark.textbook("S18.5")

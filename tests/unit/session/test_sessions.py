@@ -477,7 +477,7 @@ def test_only_the_owner_enters_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("delta", [0, "1e-9"])
-def test_a_refusal_speaks_of_shares_and_names_an_epsilon_that_fits(delta: Any) -> None:
+def test_a_refusal_speaks_of_shares_and_names_one_that_fits(delta: Any) -> None:
     db = clinic(Budget(3, delta))
     db.grant("ana", tables=["visits"], share="50%")
     ana = db.as_analyst("ana")
@@ -489,7 +489,7 @@ def test_a_refusal_speaks_of_shares_and_names_an_epsilon_that_fits(delta: Any) -
     assert "nothing was run or charged" in text
     assert "Rényi" not in text
     assert str(ana.left()) == "{'patients': 5% of the budget}"
-    ana.sql(COUNT).run(epsilon=text.split("epsilon='")[1].split("'")[0])
+    ana.sql(COUNT).run(share=text.split("share='")[1].split("'")[0])
 
 
 def test_shares_that_differ_by_little_look_different() -> None:

@@ -14,12 +14,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from dalenius.catalog.catalog import Population
 from dalenius.checks.outcomes import CheckRequest, Figure, Outcome
 from dalenius.checks.sampling.outputs import gathered
 from dalenius.checks.sampling.reporting import tested_at
@@ -30,7 +31,7 @@ from dalenius.ledger.accounts import MOST, Rate, Receipt
 from dalenius.measuring.choosing import choosable, kind_of
 from dalenius.mechanisms.door import Mechanism, witnessed
 from dalenius.privacy.exact import Exact
-from dalenius.privacy.losses import ApproximateDP, Loss
+from dalenius.privacy.losses import ApproximateDP, Loss, RenyiCurve
 from dalenius.randomness.entropy import Entropy
 from dalenius.server.client.connecting import connect
 from dalenius.session.answers.answers import Answer
@@ -56,7 +57,7 @@ Ask: TypeAlias = Callable[[QuestionShape], Answer]
 
 @dataclass(frozen=True)
 class Tried:
-    """One shape, what it was charged, and what its answer proved."""
+    """One shape, what it was charged, and what its answer proved, at that point where it proved most."""
 
     shape: QuestionShape
     charged: Loss
@@ -119,23 +120,38 @@ def audited(database: Database, ask: Ask, shape: QuestionShape, *, groups: int, 
     answers = [ask(part) for part in shape.parts]
     samples = [_samples(answer, shape, groups) for answer in answers]
     first, second = (list(chain.from_iterable(blocks[side::2] for blocks in samples)) for side in (0, 1))
-    charged = _charged(database, shape, answers)
-    point = tested_at(charged)
-    finding = least_epsilon(gathered(first, second), delta=point.delta, confidence=confidence)
-    return Tried(shape, charged, point, finding)
+    outputs, charged = gathered(first, second), _charged(database, shape, answers)
+    points = _points(charged)
+    sure = 1 - (1 - confidence) / len(points)
+    tried = [
+        Tried(shape, charged, point, least_epsilon(outputs, delta=point.delta, confidence=sure)) for point in points
+    ]
+    return max(tried, key=lambda one: one.share)
 
 
 def _charged(database: Database, shape: QuestionShape, answers: list[Answer]) -> Loss:
     """What one of the parts was charged: all cost the same, and a person is in one of them."""
-    receipts = {receipt.id: receipt for receipt in database.history()}
+    receipts, populations = {receipt.id: receipt for receipt in database.history()}, database.catalog.populations
     paid = zip(shape.parts, answers, strict=True)
-    (charged,) = {charge_of(receipts[answer.receipt], part.population) for part, answer in paid}
+    (charged,) = {charge_of(receipts[answer.receipt], populations[part.population]) for part, answer in paid}
     return charged
 
 
-def charge_of(receipt: Receipt, population: str) -> Loss:
-    """What the population was charged, as a loss."""
-    return next(charge.amount.loss for charge in receipt.charges if charge.account.path[0] == population)
+def charge_of(receipt: Receipt, people: Population) -> Loss:
+    """What the population was charged, as a loss. Whatever is charged all that a budget has keeps the budget, which is
+    not what the figures of its cap say: docs/accounting.md, Theorem 1a."""
+    amount = next(charge.amount for charge in receipt.charges if charge.account.path[0] == people.name)
+    if amount.order is not None and amount == people.renyi_filter.cap:
+        return ApproximateDP(people.budget.epsilon, people.budget.delta)
+    return amount.loss
+
+
+def _points(charged: Loss) -> list[ApproximateDP]:
+    """Where a charge is tested: what it says by addition, if it says something, and what by divergence."""
+    if isinstance(charged, RenyiCurve) and charged.epsilon is not None:
+        added = ApproximateDP(charged.epsilon, charged.delta)
+        return [tested_at(replace(charged, epsilon=None)), added]
+    return [tested_at(charged)]
 
 
 def _samples(answer: Answer, shape: QuestionShape, groups: int) -> list[tuple[Any, ...]]:

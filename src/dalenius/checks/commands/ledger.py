@@ -34,7 +34,6 @@ from dalenius.ledger.accounts import Account
 from dalenius.session.answers.encoding import encoded
 from dalenius.session.databases import Database
 from dalenius.session.databases import open as opened
-from dalenius.session.offers import Offer
 
 _COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age >= {age}"
 _CELL = "a cell of somebody"
@@ -158,7 +157,7 @@ _ASKED_ABOUT = {
 def _charged_to(db: Database, text: str, names: Sequence[str], offer: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with the charge of a question about these populations."""
     ledger, question, known = db._curator.ledger, db.sql(text), len(db.history())
-    price = {Account((name,)): amount for name, amount in question._priced(Offer(**offer)).charge.items()}
+    price = {Account((name,)): amount for name, amount in question.cost(**offer).amounts.items()}
     before = {name: ledger.spent(Account((name,))) for name in ("doctors", "patients")}
     paid = question.run(**offer).receipt
     new = ledger.history()[known:]

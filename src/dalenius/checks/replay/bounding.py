@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from dalenius.checks.replay.distances import Excess, beyond
 from dalenius.checks.replay.joins import leaves_out
 from dalenius.checks.replay.loading import Loader, OpenEngines, duckdb_of, duckdb_with, results
@@ -24,7 +26,8 @@ from dalenius.engines.conformance.comparing import Key, Totals
 from dalenius.engines.conformance.plans import WORLDS, Generated, plans
 from dalenius.engines.conformance.worlds import Database, Draws, RawRow, World, world
 from dalenius.errors import QueryRefused
-from dalenius.measuring.measurements import Measurement, MeasurementPlan, Numbers, TopKeys
+from dalenius.measuring.measurements import Measurement, MeasurementPlan, Numbers, SplitSums, TopKeys
+from dalenius.measuring.moments import split_sums
 from dalenius.privacy.neighbours import Replace
 from dalenius.query.plan.passes import Aggregate, Values
 from dalenius.query.tables import EachRow, Table
@@ -118,8 +121,20 @@ def moves(
 ) -> Iterator[tuple[Measurement, Excess]]:
     """The declared bounds of measurements that a step from one database to another broke."""
     for part in program.measurements:
-        moved = difference(before[part.source], after[part.source], part.total)
+        moved = change(part, before, after)
         yield from ((part, excess) for excess in _broken(program, part, moved))
+
+
+def change(part: Measurement, before: Sequence[Totals], after: Sequence[Totals]) -> dict[Key, int]:
+    """What changed of what is measured, key by key; of a split, by key and part."""
+    both = before[part.source], after[part.source]
+    if not isinstance(part, SplitSums):
+        return difference(*both, part.total)
+    moved = [difference(*both, total) for total in part.totals]
+    keys = list(dict.fromkeys(key for each in moved for key in each))
+    totals = [np.array([each.get(key, 0) for key in keys], dtype=object) for each in moved]
+    sums = split_sums(part.whole, part.factors, totals).tolist()
+    return {(*key, place): size for key, row in zip(keys, sums, strict=True) for place, size in enumerate(row) if size}
 
 
 def difference(before: Totals, after: Totals, total: int) -> dict[Key, int]:
@@ -137,7 +152,7 @@ def _broken(program: MeasurementPlan, part: Measurement, moved: dict[Key, int]) 
     if _of_chosen_keys(program, part):
         moved = dict(sorted(moved.items(), key=lambda item: -abs(item[1]))[: part.groups])
     yield from beyond({key: Fraction(step) for key, step in moved.items()}, part.sensitivity)
-    keys = {key[:-1] for key in moved} if isinstance(step, Values) else set(moved)
+    keys = {key[:-1] for key in moved} if isinstance(step, Values) or isinstance(part, SplitSums) else set(moved)
     allowed = None if part.groups is None else part.groups * program.neighbours.add_remove_steps
     if allowed is not None and len(keys) > allowed:
         yield Excess("l0", len(keys), allowed)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias, cast
 
-from dalenius.accounting.amounts import Charge
+from dalenius.accounting.amounts import UNBOUNDED, Charge
 from dalenius.checks.replay.loading import Quick
 from dalenius.checks.replay.replaying import Replayed, others_charged, replay
 from dalenius.engines.conformance.worlds import Database, Draws, RawRow
@@ -111,8 +111,10 @@ def runs_on(question: Priced, engine: Engine) -> bool:
 
 
 def _amount(draws: Draws) -> Charge:
+    """Of epsilon alone, of divergence, or, where only what is pure may be bought, of both."""
     order, size = draws.choice(_ORDERS), draws.choice(_SIZES)
-    return Charge(divergence=size, delta=draws.choice(_DELTAS) if order else 0, order=order)
+    delta = draws.choice(_DELTAS) if order else 0
+    return Charge(divergence=size, delta=delta, order=order, epsilon=draws.choice((UNBOUNDED, UNBOUNDED, size)))
 
 
 _ENOUGH = Charge(divergence=10**16, delta=10**15, order=Fraction(16))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from dalenius.checks.replay.bounding import difference, from_nobody
+from dalenius.checks.replay.bounding import change, from_nobody
 from dalenius.checks.replay.neighbours import NeighbourStep, steps
 from dalenius.engines.conformance.comparing import Totals
 from dalenius.engines.conformance.plans import Generated
@@ -32,6 +32,8 @@ _ASKED = (
     "SELECT {} FROM visits",
     "SELECT city, {} FROM visits GROUP BY city",
     "SELECT icd, {} FROM visits GROUP BY icd",
+    "SELECT AVG(score) AS s0, VARIANCE(cost) AS s1, STDDEV(age) AS s2 FROM visits",
+    "SELECT city, AVG(cost) AS s0, STDDEV(score) AS s1 FROM visits GROUP BY city",
     "SELECT icd, COUNT(*) AS n FROM visits GROUP BY icd ORDER BY n DESC LIMIT 2",
 )
 QUESTIONS = tuple(text.replace("{}", _ALL) for text in _ASKED)
@@ -48,6 +50,8 @@ _OF_LINES = ", ".join(f"{term} AS s{place}" for place, term in enumerate(_ADDITI
 _ALONG = (
     "SELECT {} FROM lines",
     "SELECT city, {} FROM lines GROUP BY city",
+    "SELECT city, AVG(amount) AS s0 FROM lines GROUP BY city",
+    "SELECT VARIANCE(amount) AS s0 FROM lines",
     "SELECT {} FROM (SELECT o.person, l.amount, l.item, l.city FROM lines l JOIN orders o ON l.number = o.number) t",
 )
 SHARED = tuple(text.replace("{}", _OF_LINES) for text in _ALONG)
@@ -85,7 +89,7 @@ def reached(plan: Generated, chosen: Sequence[NeighbourStep], found: Mapping[str
 
 
 def _share(part: Measurement, before: Sequence[Totals], after: Sequence[Totals]) -> Fraction:
-    moved = [abs(change) for change in difference(before[part.source], after[part.source], part.total).values()]
+    moved = [abs(size) for size in change(part, before, after).values()]
     declared = part.sensitivity
     pairs = ((sum(moved), declared.l1), (max(moved, default=0), declared.linf))
     return max(Fraction(far) / bound for far, bound in pairs if bound)

@@ -26,20 +26,22 @@ from dalenius.session.databases import Database
 Person: TypeAlias = tuple[dict[str, Any], ...]
 """The rows of one person."""
 
-World: TypeAlias = Literal["add", "replace", "order", "bell"]
-"""Which population is asked: one with a pure budget, one whose people are replaced, one with a delta that still buys
-Laplace noise, at its Rényi order, for a single number, and one that buys Gaussian noise, tests and keys."""
+World: TypeAlias = Literal["add", "replace", "order", "bell", "part"]
+"""Which population is asked: one with a pure budget; one whose people are replaced; two with a delta that is spent at
+once, a small one, which buys single numbers and keys by addition, and a larger one, which buys tests, counts of keys
+and, for many numbers, Gaussian noise; and one of whose budget with a delta a part is spent, at its Rényi order too."""
 
 BUDGETS: dict[World, Budget] = {
     "add": Budget(epsilon=5_000),
     "replace": Budget(epsilon=5_000),
     "order": Budget(epsilon=1, delta="1e-3"),
     "bell": Budget(epsilon=2, delta="1e-2"),
+    "part": Budget(epsilon=4, delta="1e-2"),
 }
 PURE: tuple[World, World] = ("add", "replace")
 GROUPS, FEW_GROUPS = 20_000, 1_000
 FIRST_DAY, LAST_DAY = dt.date(2020, 1, 1), dt.date(2020, 12, 31)
-EPSILON = "1"
+EPSILON, PART = "1", "25%"
 
 ORDINARY: Person = ({"x": 40, "y": 0.5, "day": dt.date(2020, 3, 1), "kind": "b", "ok": True},)
 LOW: Person = ({"x": 0, "y": -5.0, "day": FIRST_DAY, "kind": "a", "ok": False},) * 3
@@ -79,11 +81,12 @@ STATISTICS = (
     "SUM(CLAMP(v.x, 10, 60)) AS s",
 )
 SEVERAL = (
-    "COUNT(*) AS s, SUM(v.x) AS t",
-    "SUM(v.x) AS s, SUM(v.y) AS t",
-    "SUM(v.x) AS s, SUM(v.y) AS t, COUNT(*) AS u",
+    "COUNT(*) AS s, SUM(v.x) AS t, SUM(v.y) AS u, SUM(v.x + v.y) AS w, SUM(ABS(v.y)) AS z",
+    "SUM(v.x) AS s, SUM(v.y) AS t, SUM(v.x * 2 - 50) AS u, SUM(v.x + v.y) AS w, COUNT(*) AS z",
+    "SUM(v.x) AS s, SUM(v.y) AS t, COUNT(*) AS u, SUM(ABS(v.y)) AS w, SUM(MONTH(v.day)) AS y, SUM(v.x + v.y) AS z",
 )
-"""Each of several numbers has a part of the price, at which Gaussian noise is the smaller one."""
+"""Each of so many numbers has a part of the price, at which Gaussian noise is clearly the smaller one."""
+TWO = "COUNT(*) AS s, SUM(v.x) AS t"
 
 CHOICES = ("MEDIAN(v.x) AS s", "QUANTILE(v.y, 0.9) AS s", "MIN(v.x) AS s", "MAX(v.day) AS s", "MODE(v.kind) AS s")
 SMOOTH = (
@@ -108,13 +111,17 @@ LARGEST = f"ORDER BY COUNT(*) DESC LIMIT {MOST_CHOSEN}"
 PARTS = 8
 """Such a question lists few keys, so it is asked of several tables."""
 
-KEYED = (
-    (("SUM(v.x) AS s", "COUNT(*) AS s, SUM(v.x) AS t", "AVG(v.y) AS s"), ContributionBounds(rows=1, groups=1)),
-    (("COUNT(DISTINCT v.id) AS s", "COUNT(DISTINCT v.id) AS s, SUM(v.x) AS t"), ContributionBounds(rows=1, groups=1)),
-    (("COUNT(DISTINCT v.id) AS s", "COUNT(DISTINCT v.id) AS s, SUM(v.x) AS t"), ContributionBounds(rows=1, groups=100)),
+_ONE, _MANY = ContributionBounds(rows=1, groups=1), ContributionBounds(rows=1, groups=100)
+_COUNTED = ("COUNT(DISTINCT v.id) AS s", "COUNT(DISTINCT v.id) AS s, SUM(v.x) AS t")
+KEYED: tuple[tuple[World, tuple[str, ...], ContributionBounds], ...] = (
+    ("order", ("SUM(v.x) AS s", ""), _ONE),
+    ("bell", ("SUM(v.x) AS s", "COUNT(*) AS s, SUM(v.x) AS t", "AVG(v.y) AS s"), _MANY),
+    ("bell", _COUNTED, _ONE),
+    ("bell", _COUNTED, _MANY),
 )
-"""What is asked of keys that are found: which mechanism finds them depends on whether their numbers of people are
-shown, and on how many keys a person may have."""
+"""What is asked of keys that are found, and where, or of keys alone: which mechanism finds them depends on whether
+their numbers of people are shown, and on how many keys a person may have: addition is better for one, and divergence by
+far for many."""
 
 _ROBUST = [statistic for alike in (*SMOOTH, *TESTED) for statistic in alike]
 _SLOW = (*CHOICES, *_ROBUST)
@@ -162,19 +169,19 @@ class QuestionShape:
         return [replace(self, part=part) for part in range(PARTS)] if self.ranked else [self]
 
     @property
-    def at_once(self) -> bool:
-        """Whether the whole budget is spent: one with a delta has the Rényi order that is best for all of it."""
+    def apart(self) -> bool:
+        """Whether it has a population to itself: what a share buys depends on what was spent before."""
         return self.world not in PURE
 
     @property
     def kind(self) -> tuple[object, ...]:
         """What it shares with shapes that differ from it in people, filter or rows alone."""
-        return (self.statistic, self.join, self.end, self.at_once, self.span, self.found, self.most.groups)
+        return (self.statistic, self.join, self.end, self.apart, self.span, self.found, self.most.groups)
 
     @property
     def table(self) -> str:
         name = "_".join((self.world, self.content, "few" if self.slow else "many"))
-        if self.at_once:
+        if self.apart:
             return name + "_" + _digest(self)[:12]
         name = f"{name}_{self.span}" if self.span > 1 else name
         return f"{name}_ranked_{self.part}" if self.ranked else name
@@ -182,7 +189,7 @@ class QuestionShape:
     @property
     def population(self) -> str:
         """Whose budget pays."""
-        return self.table if self.at_once else self.world
+        return self.table if self.apart else self.world
 
     @property
     def neighbours(self) -> str:
@@ -190,11 +197,11 @@ class QuestionShape:
 
     @property
     def epsilon(self) -> str | None:
-        return None if self.at_once else EPSILON
+        return None if self.apart else EPSILON
 
     @property
     def share(self) -> str | None:
-        return "100%" if self.at_once else None
+        return (PART if self.world == "part" else "100%") if self.apart else None
 
     @property
     def sql(self) -> str:
@@ -242,20 +249,20 @@ def _families() -> list[list[QuestionShape]]:
     """Shapes that the same mechanism answers, or that reach it in the same way. Every mechanism has a family."""
     return [
         _of(STATISTICS[:6], PURE),
-        _of(SEVERAL, ["bell"], ("alone", "crowd", "changed")),
+        _of(SEVERAL, ["bell", "part"], ("alone", "crowd", "changed")),
         *(_of(alike, [*PURE, "bell"], ("alone", "changed", "dense", "turned")) for alike in SMOOTH),
         *(_of(alike, ["bell"], ("alone", "dense", "changed", "turned")) for alike in TESTED[:3]),
         # One person has as little of a range as nobody.
         *(_of(alike, ["bell"], ("crowd", "dense", "changed", "turned")) for alike in TESTED[3:]),
-        *(_found(alike, most) for alike, most in KEYED),
+        *(_found(*keyed) for keyed in KEYED),
         [QuestionShape("bell", "alone", end=LARGEST, found=True)],
         [QuestionShape("add", "alone", end=LARGEST, span=2)],
         _of(STATISTICS[6:], PURE),
         list(_joined()),
-        _of(STATISTICS[:4], ["order"], ("alone",)),
+        _of(STATISTICS[:4], ["order", "part"], ("alone",)),
         list(_wide()),
-        _of(CHOICES[:4], PURE),
-        _of(CHOICES[4:], PURE),
+        _of(CHOICES[:4], [*PURE, "part"]),
+        _of(CHOICES[4:], [*PURE, "part"]),
     ]
 
 
@@ -270,9 +277,9 @@ def _of(
     ]
 
 
-def _found(statistics: Sequence[str], most: ContributionBounds) -> list[QuestionShape]:
+def _found(world: World, statistics: Sequence[str], most: ContributionBounds) -> list[QuestionShape]:
     return [
-        QuestionShape("bell", content, statistic, where, most=most, found=True)
+        QuestionShape(world, content, statistic, where, most=most, found=True)
         for content, where, statistic in product(("alone", "some"), FILTERS[:2], statistics)
     ]
 
@@ -289,7 +296,7 @@ def _wide() -> Iterator[QuestionShape]:
     Which two depends on the person, so three are asked for only where a block has one person and its neighbour nobody.
     """
     worlds: tuple[tuple[World, int], ...] = (("add", 2), ("add", 3), ("replace", 2), ("bell", 2), ("bell", 3))
-    for (world, span), statistic in product(worlds, ("COUNT(*) AS s", "SUM(v.x) AS s", SEVERAL[0])):
+    for (world, span), statistic in product(worlds, ("COUNT(*) AS s", "SUM(v.x) AS s", TWO)):
         yield QuestionShape(world, _contents(world)[0], statistic, most=ContributionBounds(rows=1, groups=2), span=span)
 
 
@@ -314,7 +321,7 @@ def _contents(world: World, statistic: str = "") -> tuple[str, ...]:
     """Who may be in a world: small tables, and for robust statistics larger ones."""
     larger = statistic in _ROBUST
     added, replaced = ("alone", "crowd", *["dense"] * larger), ("changed", "moved", *["turned"] * larger)
-    if world == "bell":
+    if world in ("bell", "part"):
         return (*added, *replaced)
     return replaced if world == "replace" else added
 

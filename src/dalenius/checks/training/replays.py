@@ -132,7 +132,7 @@ def on_arrays(form: Form, pair: NeighbouringArrays, **way: Any) -> Replayed:
 
     paid = form.made(**way)
     base = getattr(paid, "estimator", paid)
-    cap = None if form.free else rectangle_of(budget_of(base.epsilon, base.delta, base.budget)).cap
+    cap = None if form.free else rectangle_of(budget_of(base.epsilon, base.delta, base.budget))
     return _whole(replay(run, pair.second, pair.first, charged=cap))
 
 

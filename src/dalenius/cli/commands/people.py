@@ -17,6 +17,7 @@ from dalenius.cli.terminal import Terminal
 from dalenius.errors import InvalidParameter
 from dalenius.ledger.accounts import Rate
 from dalenius.ledger.tokens import Tokens
+from dalenius.privacy.numbers import format_number
 
 _RATE = re.compile(r"(\d{1,9})/(\d{1,9})")
 
@@ -45,7 +46,7 @@ def _grant_facts(analyst: str, granted: Grant) -> dict[str, Any]:
         "tables": list(granted.tables),
         "shares": {name: str(part) for name, part in granted.shares},
         "study": granted.study,
-        "most_epsilon": None if granted.most_epsilon is None else str(granted.most_epsilon),
+        "most_epsilon": None if granted.most_epsilon is None else str(format_number(granted.most_epsilon)),
         "rate": f"{granted.rate.count}/{granted.rate.seconds}",
         "until": None if granted.until is None else str(day(granted.until)),
         "pays_for_replays": granted.pays_for_replays,

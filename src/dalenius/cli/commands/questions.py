@@ -24,7 +24,6 @@ from dalenius.measuring.expectations import ExpectedError
 from dalenius.session.answers.answers import Answer
 from dalenius.session.answers.charts import require_kind
 from dalenius.session.answers.encoding import encoded
-from dalenius.session.offers import Offer
 from dalenius.session.purchases import Cost
 
 _NAMED = re.compile(r"\s*([^\W\d]\w*)\s*=(.*)", re.DOTALL)
@@ -39,7 +38,7 @@ def ask(chosen: argparse.Namespace, terminal: Terminal) -> int | None:
             _require_at_most(chosen.at_most, question.cost(**price))
         if terminal.talks and not chosen.yes:
             cost = question.cost(**price)
-            terminal.tell(_offer(cost, _expected(question, price, cost)))
+            terminal.tell(_offer(cost, question.expected_error(**price)))
             if not terminal.agreed("Ask it?"):
                 terminal.tell("dalenius: not asked; nothing was charged.")
                 return REFUSED
@@ -72,7 +71,7 @@ def cost(chosen: argparse.Namespace, terminal: Terminal) -> None:
     with asking(chosen) as session:
         question, price = _question(session, chosen, terminal), _price(chosen)
         found = question.cost(**price)
-        errors = _expected(question, price, found)
+        errors = question.expected_error(**price)
     if chosen.json:
         terminal.show_json(
             {**_cost_facts(found), "expected_error": {name: _error(each) for name, each in errors.items()}}
@@ -127,15 +126,6 @@ def _weights(given: list[str]) -> dict[str, str] | None:
 # ---- what is shown
 
 
-def _expected(question: AnyAsked, price: Mapping[str, Any], cost: Cost) -> Mapping[str, ExpectedError]:
-    """The expected error at the price; one that was solved for is a share of the budget."""
-    offer = {name: price[name] for name in ("epsilon", "share", "size", "weights")}
-    if price["error"] is not None:
-        offer["share"] = max(cost.shares.values(), default=None)
-    level = Offer(error=price["error"], level=price["level"]).agreed_level()
-    return question.expected_error(**offer, level=level)
-
-
 def _offer(cost: Cost, errors: Mapping[str, ExpectedError]) -> str:
     lines = [f"  {name}: {error}" for name, error in errors.items()]
     if any("/ n" in line for line in lines):
@@ -148,7 +138,13 @@ def _cost_facts(cost: Cost) -> dict[str, Any]:
         name: {"share": str(share), "epsilon": str(cost.epsilons[name]), "left": _or_none(cost.left[name])}
         for name, share in cost.shares.items()
     }
-    return {"loss": str(cost.loss), "populations": people, "affordable": cost.affordable, "note": cost.note}
+    return {
+        "loss": str(cost.loss),
+        "populations": people,
+        "affordable": cost.affordable,
+        "more": cost.more,
+        "note": cost.note,
+    }
 
 
 def _or_none(share: object) -> str | None:

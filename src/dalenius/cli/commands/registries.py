@@ -10,10 +10,9 @@ from dalenius.cli.commands.questions import answer_facts
 from dalenius.cli.sessions import asking, is_url, opened, published
 from dalenius.cli.terminal import Terminal
 from dalenius.ledger.names import percent
-from dalenius.privacy.numbers import format_number
-from dalenius.session.curator import balance
 from dalenius.session.registry.forms import day, lasts, promise
 from dalenius.session.registry.records import PopulationRecord
+from dalenius.session.registry.spending import increases
 from dalenius.session.shelf import Replay
 
 
@@ -38,7 +37,7 @@ def _upright(record: PopulationRecord) -> str:
         "used for": record.purpose or "-",
         "unit": f"{record.unit or '-'} ({record.neighbours})",
         "cap": promise(record),
-        "spent": f"{percent(record.spent)} (what epsilon = {format_number(record.spent_epsilon)} buys)",
+        "spent": percent(record.spent),
         "releases": f"{record.releases:,}",
         "a week": percent(record.weekly),
         "lasts until": lasts(record),
@@ -86,16 +85,11 @@ def _list(found: Sequence[Replay], chosen: argparse.Namespace, terminal: Termina
 
 
 def _shares(folder: str) -> dict[str, dict[str, str]]:
-    """What each release cost of the budget of each population that the catalog still has, exactly."""
+    """By how much each release raised what was spent of each population that the catalog still has, exactly."""
     with opened(folder) as db:
-        people, receipts = db.catalog.populations, db.history()
+        found, receipts = increases(db.ledger.entries(), db.catalog.populations), db.history()
     return {
-        receipt.id: {
-            each.account.population: str(balance(people[each.account.population], each.amount, left=False).share)
-            for each in receipt.charges
-            if each.account.population in people
-        }
-        for receipt in receipts
+        receipt.id: {name: str(share) for name, share in found.get(receipt.number, {}).items()} for receipt in receipts
     }
 
 

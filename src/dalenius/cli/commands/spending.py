@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,8 +15,8 @@ from dalenius.ledger.accounts import Account, AccountCharge, Entry, Receipt, amo
 from dalenius.ledger.names import percent
 from dalenius.session.answers.columns import AnswerColumn
 from dalenius.session.answers.displays import text_table
-from dalenius.session.curator import balance
 from dalenius.session.databases import Database
+from dalenius.session.registry.spending import increases
 from dalenius.session.shelf import Shelf
 
 _MOST = 20
@@ -55,7 +55,7 @@ def _accounts(db: Database, entries: Sequence[Entry]) -> Iterator[dict[str, Any]
         people = catalog.populations.get(account.population)
         if people is not None and (account in declared or book.spent(account)):
             terms = declared.get(account) or book.terms(account)
-            spent, cap = (balance(people, amount, left=False).share for amount in (book.spent(account), terms.cap))
+            spent, cap = (people.renyi_filter.share(amount) for amount in (book.spent(account), terms.cap))
             state = "" if account in declared else _ended(account, catalog)
             yield {"account": " / ".join(account.path), "state": state, "spent": str(spent), "cap": str(cap)}
 
@@ -76,13 +76,14 @@ def _in_percent(facts: dict[str, Any]) -> dict[str, Any]:
 def _charges(db: Database, entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
     """The charges in order, with what was asked; and what was taken over from a lost copy of the ledger."""
     asked = {each.receipt: each.asked for each in Shelf().all(db.ledger)}
+    shares = increases(entries, db.catalog.populations)
     for entry in entries:
         if entry.kind == "charge":
             receipt = receipt_from(entry)
-            parts = [_part(db.catalog, charge) for charge in receipt.charges]
+            parts = [_part(charge, shares[entry.number]) for charge in receipt.charges]
             yield {**_facts(receipt), "charges": parts, "asked": asked.get(receipt.id)}
         elif entry.kind == "reconciled" and entry.facts["raised"]:
-            parts = [_part(db.catalog, charge_from(charge)) for charge in entry.facts["raised"]]
+            parts = [_part(charge_from(charge), shares[entry.number]) for charge in entry.facts["raised"]]
             at = entry.at.isoformat(timespec="seconds")
             yield {"receipt": None, "who": TAKEN_OVER, "at": at, "charges": parts, "asked": None}
 
@@ -91,11 +92,11 @@ def _facts(receipt: Receipt) -> dict[str, Any]:
     return {"receipt": receipt.id, "who": receipt.who, "at": receipt.at.isoformat(timespec="seconds")}
 
 
-def _part(catalog: Catalog, charge: AccountCharge) -> dict[str, Any]:
-    people = catalog.populations.get(charge.account.population)
-    share = None if people is None else str(balance(people, charge.amount, left=False).share)
-    return {"account": " / ".join(charge.account.path), "block": charge.block or None, "share": share,
-            "amount": amount_facts(charge.amount)}  # fmt: skip
+def _part(charge: AccountCharge, shares: Mapping[str, Fraction]) -> dict[str, Any]:
+    """A charge, and by how much it raised what was spent of its population."""
+    share = shares.get(charge.account.population)
+    return {"account": " / ".join(charge.account.path), "block": charge.block or None,
+            "share": None if share is None else str(share), "amount": amount_facts(charge.amount)}  # fmt: skip
 
 
 def _told(facts: dict[str, Any]) -> dict[str, Any]:

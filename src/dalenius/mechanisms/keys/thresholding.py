@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 from typing import Self
 
 import numpy as np
@@ -14,13 +15,14 @@ from flint import arb
 
 from dalenius.accounting.composition import compose
 from dalenius.errors import InvalidParameter
-from dalenius.mechanisms.keys.key_selection import Key, KeyCounts, changed_keys, within
+from dalenius.mechanisms.keys.key_selection import GeometricKeySelection, Key, KeyCounts, changed_keys, within
 from dalenius.mechanisms.keys.renyi_selection import RenyiKeySelection
 from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
 from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.privacy.losses import ApproximateDP, Loss
 from dalenius.privacy.neighbours import Neighbours, require_same
 from dalenius.privacy.numbers import Number, inside_unit, whole
+from dalenius.privacy.reals import ball, lower, precise
 from dalenius.privacy.sensitivity import SensitivityLike
 from dalenius.randomness.entropy import Entropy
 
@@ -31,10 +33,10 @@ class CountedKeys:
 
     Guarantee: it costs what the two cost one after the other; the counts of any fixed set of keys change by no more
     than all counts do. Beside `ThresholdedCounts` it finds rarer keys, for more noise on their counts.
-    Reference: basic composition of `RenyiKeySelection` and the noise.
+    Reference: basic composition of the selection and the noise.
     """
 
-    selection: RenyiKeySelection
+    selection: RenyiKeySelection | GeometricKeySelection
     noise: DiscreteLaplace | DiscreteGaussian
 
     def __post_init__(self) -> None:
@@ -65,25 +67,27 @@ class CountedKeys:
 
 
 _NAME = "thresholding"
+_COIN = 1 << 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdedCounts:
     """Add integer noise to the number of units of every key that occurs, and show those noisy counts that are at least
-    `threshold`, with their keys.
+    `threshold`, and those that are one less by a coin, with their keys.
 
     Guarantee: if one unit has at most `groups` keys, the release costs what the noise on the counts costs, and an event
     of probability `delta`.
-    Proof: call a key *lonely* if it occurs in one world only. Its count there is 1, and all lonely keys of one world
-    belong to the one unit that the other world lacks, so there are at most `groups` of them. The threshold is the least
-    integer T for which 1 + noise reaches T, for any of `groups` independent draws, with probability at most delta: by
-    the exact tail of the noise that is drawn. So in each world the event that a lonely key is shown has probability at
-    most delta; it is independent of the noise of all other keys, and if it does not happen, the output is a function
-    of noisy counts of the same keys in both worlds, which change by no more than the sensitivity. Replacing a unit
-    leaves lonely keys on both sides, at most `groups` in each world; the event is counted per world, so delta does not
-    double, while the sensitivity of the counts does.
+    Proof: call a key *lonely* if it occurs in one world only. Its count there is 1, and all lonely keys of one
+    world belong to the one unit that the other world lacks, so there are at most `groups` of them. The threshold is
+    the least integer T for which 1 + noise reaches T, for any of `groups` independent draws, with probability at
+    most delta: by the exact tail of the noise that is drawn; and what is left of delta goes to the coin. So in each
+    world the event that a lonely key is shown has probability at most delta; it is independent of the noise of all
+    other keys, and if it does not happen, the output is a function of noisy counts of the same keys in both worlds,
+    which change by no more than the sensitivity. Replacing a unit leaves lonely keys on both sides, at most
+    `groups` in each world; the event is counted per world, so delta does not double, while the sensitivity of the
+    counts does.
     Reference: Korolova, Kenthapadi, Mishra & Ntoulas 2009; Wilson et al. 2020 (arXiv:1909.01917), Theorem 2; here with
-    "at least" and the exact law of integer noise on both sides.
+    "at least", the exact law of integer noise on both sides, and a coin, so that no part of delta is unused.
     """
 
     noise: DiscreteLaplace | DiscreteGaussian
@@ -115,6 +119,15 @@ class ThresholdedCounts:
         # `quantile` is the largest noise that is not rare; 1 + quantile is the largest lonely count that is not rare.
         return self.noise.law.quantile(self.delta, two_sided=False, count=self.groups) + 2
 
+    @property
+    def chance(self) -> Fraction:
+        """With which a noisy count of one less than the threshold is shown, rounded down to 32 bits."""
+        law = self.noise.law
+        with precise():
+            each = 1 - (1 - ball(self.delta)) ** (1 / ball(self.groups))
+            rest = lower((each - law.tail(self.threshold - 1)) / law.pmf(self.threshold - 2))
+        return Fraction(min(max(0, floor(rest * _COIN)), _COIN), _COIN)
+
     def loss(self, *, sensitivity: SensitivityLike) -> Loss:
         changed = changed_keys(sensitivity, mechanism=_NAME)
         within(changed, self.groups * self.neighbours.add_remove_steps, mechanism=_NAME)
@@ -123,16 +136,21 @@ class ThresholdedCounts:
     def release(self, value: KeyCounts, entropy: Entropy) -> dict[Key, int]:
         """The noisy counts that are shown, in the order of their keys."""
         keys, counts = value.in_order()
-        noisy = self.noise.release(counts, entropy)
-        return {keys[place]: int(noisy[place]) for place in np.flatnonzero(noisy >= self.threshold).tolist()}
+        noisy, coins = self.noise.release(counts, entropy), entropy.words(len(counts)) >> np.uint64(32)
+        edge = np.where(coins < np.uint64(int(self.chance * _COIN)), self.threshold - 1, self.threshold)
+        return {keys[place]: int(noisy[place]) for place in np.flatnonzero(noisy >= edge).tolist()}
 
     def keep_probability(self, count: int) -> arb:
         """The probability that a key with so many units is shown."""
-        return self.noise.law.tail(self.threshold - count) if whole(0, count=count) else arb(0)
+        if not whole(0, count=count):
+            return arb(0)
+        law, above = self.noise.law, self.threshold - count
+        with precise():
+            return law.tail(above) + ball(self.chance) * law.pmf(above - 1)
 
     def half_kept(self) -> int:
-        """The least number of units with which a key is shown more often than not."""
-        return max(1, self.threshold)  # the noise is symmetric, and 0 has a chance of its own
+        """The least number of units with which a key is shown more often than not: the noise is symmetric."""
+        return max(1, self.threshold - (self.chance > Fraction(1, 2)))
 
     def error(self, beta: Number, *, count: int = 1, two_sided: bool = True) -> int:
         """As of the noise, for keys that are shown whatever the noise is; near the threshold only high ones show."""

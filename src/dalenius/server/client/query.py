@@ -58,12 +58,13 @@ class RemoteQuery:
         *,
         epsilon: Number | None = None,
         share: Number | None = None,
+        error: Errors | None = None,
         size: int | None = None,
         level: Number | None = None,
         weights: Weights | None = None,
     ) -> ExpectedErrors:
         """The error bar that each output column is expected to have; `size` is the number of rows of a group."""
-        given = {"epsilon": epsilon, "share": share, "level": level, "weights": weights}
+        given = {"epsilon": epsilon, "share": share, "error": error, "level": level, "weights": weights}
 
         def at(column: str, rows: int) -> float:
             return float(self._sent("expected-error", {**given, "size": rows})["columns"][column]["at"])

@@ -39,6 +39,7 @@ def cost(facts: Facts) -> Cost:
         note=facts["note"],
         blocks=facts["blocks"],
         now={name: Fraction(each) for name, each in facts["now"].items()},
+        more=facts["more"],
     )
 
 
@@ -78,7 +79,7 @@ def _population(facts: Facts) -> PopulationRecord:
     exhausted = facts["exhausted"]
     return PopulationRecord(
         **_plain(facts, "name", "purpose", "unit", "neighbours", "retired", "releases", "removed"),
-        **_fractions(facts, "epsilon", "delta", "spent", "spent_epsilon", "weekly", "weekly_overall"),
+        **_fractions(facts, "epsilon", "delta", "spent", "weekly", "weekly_overall"),
         **_moments(facts, "retires", "first", "last"),
         tables=tuple(facts["tables"]),
         exhausted=None if exhausted is None else dt.date.fromisoformat(exhausted),

@@ -353,6 +353,7 @@ def _cost(cost: Cost) -> Facts:
         "affordable": cost.affordable,
         "note": cost.note,
         "blocks": dict(cost.blocks),
+        "more": cost.more,
         "text": str(cost),
     }
 

@@ -77,7 +77,7 @@ class CardPopulation:
     epsilon: str
     delta: str
     share: str
-    buys: str
+    alone: str
     charged: str
     cap: str
     study: str = ""
@@ -188,7 +188,7 @@ _PARTS: Mapping[str, type[CardTable | CardPopulation | CardMeasurement]] = {
 _LISTS = ("bounds", "promised", "not_promised", "unprotected")
 _WHO = ("population", "used for", "unit", "neighbours differ by")
 _READ = ("table", "version", "whose rows")
-_COST = ("population", "share of its budget", "as much as", "charged", "the most in all", "which promises")
+_COST = ("population", "share of its budget", "which alone is", "charged", "the most in all", "which promises")
 _STEPS = ("measured", "one unit changes it by at most", "mechanism", "theorem", "loss", "charged")
 
 
@@ -197,7 +197,7 @@ def _cost(people: CardPopulation) -> tuple[str, ...]:
         f" ({name} {where})" for name, where in (("study", people.study), ("block", people.block)) if where
     )
     promise = f"epsilon = {people.epsilon}" + (f", delta = {people.delta}" if people.delta != "0" else "")
-    return people.population + inside, people.share, people.buys, people.charged, people.cap, promise
+    return people.population + inside, people.share, people.alone, people.charged, people.cap, promise
 
 
 # ---- reading
@@ -210,6 +210,8 @@ def _names(part: type) -> frozenset[str]:
 
 def _named(part: type, facts: Any) -> Mapping[str, Any]:
     names = _names(part)
+    if part is CardPopulation and isinstance(facts, Mapping) and "buys" in facts:  # not told by cards of before
+        facts = {**{name: text for name, text in facts.items() if name != "buys"}, "alone": "-"}
     if not isinstance(facts, Mapping) or set(facts) != names:
         raise DamagedAnswer("with a card that has " + ", ".join(sorted(names)))
     return facts

@@ -10,13 +10,12 @@ from fractions import Fraction
 import dalenius
 from dalenius.accounting.amounts import Charge
 from dalenius.accounting.budget import Budget
-from dalenius.accounting.conversion import known_orders, renyi_to_epsilon, to_pure
-from dalenius.accounting.shares import epsilon_of
+from dalenius.accounting.conversion import known_orders, max_divergence, renyi_to_epsilon, to_pure
 from dalenius.catalog.catalog import Population
 from dalenius.ledger.names import percent
 from dalenius.measuring.explain import TRUST, mechanism_text, norms, theorem
 from dalenius.privacy.group import group_privacy, statement
-from dalenius.privacy.losses import ApproximateDP, Loss, PureDP
+from dalenius.privacy.losses import ApproximateDP, PureDP
 from dalenius.privacy.neighbours import Neighbours, Replace
 from dalenius.privacy.numbers import format_number
 from dalenius.query.expressions import Column
@@ -26,7 +25,7 @@ from dalenius.query.rows import RowSource
 from dalenius.query.tables import ContributionBounds, EachRow, ForeignKey, Protection, Table
 from dalenius.query.types import Ranged
 from dalenius.session.cards.cards import Card, CardMeasurement, CardPopulation, CardTable
-from dalenius.session.executor import Payer, Purchase
+from dalenius.session.executor import Payer, Purchase, QueryPurchase
 
 TRUST_MODEL = TRUST.replace("Trust: whoever", "Trust model: central curator. Whoever")
 _ORDERS = tuple(1 + Fraction(step, 4) * 2**power for power in range(9) for step in (4, 5, 6, 7))
@@ -44,8 +43,10 @@ DECLARED = (
 )
 
 
-def card(priced: Purchase, asked: str, people: Mapping[str, Population], payer: Payer) -> Card:
-    """The card of a release that nobody has paid for yet; `Card.of` adds the receipt.
+def card(
+    priced: Purchase, asked: str, people: Mapping[str, Population], payer: Payer, shares: Mapping[str, Fraction]
+) -> Card:
+    """The card of a release that nobody has paid for yet, which takes these shares; `Card.of` adds the receipt.
 
     Guarantee: all of it is known before anything is charged or read.
     """
@@ -62,12 +63,12 @@ def card(priced: Purchase, asked: str, people: Mapping[str, Population], payer: 
         contribution=f"at most {_contribution(question.most)}; more is scaled down or left out by a fixed public rule"
         f"{_shared(question)}",
         sources=tuple(_source(table) for table in question.relation.tables),
-        people=tuple(_people(people[name], priced, payer) for name in names),
+        people=tuple(_people(people[name], priced, payer, shares[name]) for name in names),
         steps=tuple(_steps(priced)),
         bounds=tuple(_bounds(question)),
         promised=(
             *told.promised,
-            *_alone(priced.loss, delta),
+            f"This release alone is differentially private with {alone(priced, delta)}.",
             *(line for name in names for line in composed(people[name])),
         ),
         not_promised=told.not_promised,
@@ -75,13 +76,19 @@ def card(priced: Purchase, asked: str, people: Mapping[str, Population], payer: 
     )
 
 
-def _alone(loss: Loss, delta: Fraction) -> Iterator[str]:
-    """What the release alone promises in the usual terms, at the budget's delta; every order gives a valid figure."""
-    room = delta - loss.delta
+def alone(purchase: Purchase, delta: Fraction) -> ApproximateDP | PureDP:
+    """What a release promises by itself in the usual terms, at the delta of a budget: the least of what adding up says,
+    what was asked for, and what its Rényi divergences imply, of which every order gives a valid figure."""
+    loss, room = purchase.loss, delta - purchase.loss.delta
+    pure, known = max_divergence(loss), list[Fraction]()
     if room > 0:
         orders = known_orders(loss) or _ORDERS
-        figures = [renyi_to_epsilon(divergence=loss.renyi(order), alpha=order, delta=room) for order in orders]
-        yield f"This release alone is differentially private with {ApproximateDP(min(figures), delta)}."
+        known = [renyi_to_epsilon(divergence=loss.renyi(order), alpha=order, delta=room) for order in orders]
+    if isinstance(purchase, QueryPurchase) and purchase.priced.promise:
+        known.append(purchase.priced.promise.epsilon)
+    if pure is not None and room >= 0 and pure <= min(known, default=pure):
+        return ApproximateDP(pure, loss.delta) if loss.delta else PureDP(pure)
+    return ApproximateDP(min(known), delta)
 
 
 def composed(people: Population) -> Iterator[str]:
@@ -124,11 +131,10 @@ def _source(table: Table) -> CardTable:
     return CardTable(table.name, str(table.version), f"{guard.population} by {_unit(guard)}" if guard else "public")
 
 
-def _people(people: Population, priced: Purchase, payer: Payer) -> CardPopulation:
+def _people(people: Population, priced: Purchase, payer: Payer, share: Fraction) -> CardPopulation:
     tables = priced.question.relation.tables
     guards = [table.protection for table in tables if table.protection and table.protection.population == people.name]
     amount, renyi_filter, path = priced.charge[people.name], people.renyi_filter, payer.accounts[people.name].path
-    share = renyi_filter.share(amount)
     return CardPopulation(
         population=people.name,
         purpose=people.purpose,
@@ -137,7 +143,7 @@ def _people(people: Population, priced: Purchase, payer: Payer) -> CardPopulatio
         epsilon=_exact(people.budget.epsilon),
         delta=_exact(people.budget.delta),
         share=percent(share),
-        buys=f"epsilon = {format_number(epsilon_of(renyi_filter, share))}",
+        alone=str(alone(priced, people.budget.delta)),
         charged=_told(amount),
         cap=_told(renyi_filter.cap),
         study=path[1] if len(path) > 2 else "",

@@ -102,7 +102,7 @@ def study_card(catalog: Catalog, ledger: Ledger, shelf: Shelf, name: str) -> Stu
     study = catalog.studies[name]
     people = catalog.population(study.population)
     asked = {found.receipt: found.asked for found in shelf.all(ledger)}
-    charged = list(_charged(ledger, study))
+    charged = list(_charged(ledger, study, people))
     return StudyCard(
         study=name,
         population=study.population,
@@ -112,27 +112,28 @@ def study_card(catalog: Catalog, ledger: Ledger, shelf: Shelf, name: str) -> Stu
         quota=percent(study.share),
         reserve=percent(study.reserve) if study.reserve else "",
         spent=percent(people.renyi_filter.share(ledger.spent(Account((study.population, name))))),
-        released=percent(sum((people.renyi_filter.share(amount) for _, amount in charged), Fraction(0))),
+        released=percent(sum((share for _, share in charged), Fraction(0))),
         trust=TRUST_MODEL,
-        releases=tuple(_release(people, receipt, amount, asked.get(receipt.id)) for receipt, amount in charged),
+        releases=tuple(_release(receipt, share, asked.get(receipt.id)) for receipt, share in charged),
         promised=tuple(composed(people)),
         unprotected=DECLARED,
     )
 
 
-def _charged(ledger: Ledger, study: Study) -> Iterator[tuple[Receipt, Charge]]:
-    """What the analysts of a study were charged for. An analyst of that name outside of it is no study."""
+def _charged(ledger: Ledger, study: Study, people: Population) -> Iterator[tuple[Receipt, Fraction]]:
+    """What the analysts of a study were charged for, and by how much that raised what the study has spent of the
+    budget. An analyst of that name outside of it is no study."""
+    spent = Charge(divergence=0, order=people.renyi_filter.order, epsilon=0)
     for receipt in ledger.history():
         for charge in receipt.charges:
             if len(charge.account.path) > 2 and charge.account.path[:2] == (study.population, study.name):
-                yield receipt, charge.amount
+                before, spent = people.renyi_filter.share(spent), spent + charge.amount
+                yield receipt, people.renyi_filter.share(spent) - before
 
 
-def _release(people: Population, receipt: Receipt, amount: Charge, asked: str | None) -> StudyRelease:
+def _release(receipt: Receipt, share: Fraction, asked: str | None) -> StudyRelease:
     at = receipt.at.astimezone(dt.UTC).isoformat(sep=" ", timespec="seconds")
-    return StudyRelease(
-        receipt.id, at, percent(people.renyi_filter.share(amount)), UNANSWERED if asked is None else asked
-    )
+    return StudyRelease(receipt.id, at, percent(share), UNANSWERED if asked is None else asked)
 
 
 def _day(moment: dt.datetime | None) -> str:

@@ -22,7 +22,7 @@ from dalenius.session.registry.records import PopulationRecord, StudyRecord
 
 _CSV = (
     "kind", "population", "name", "used_for", "tables", "unit", "neighbours", "epsilon", "delta", "quota_share",
-    "reserve_share", "spent_share", "spent_epsilon", "week_share", "week_share_overall", "exhausted", "retires",
+    "reserve_share", "spent_share", "week_share", "week_share_overall", "exhausted", "retires",
     "releases", "first", "last", "start", "end", "removed",
 )  # fmt: skip
 
@@ -44,7 +44,7 @@ def _shown(record: PopulationRecord) -> dict[str, str]:
         "unit": record.unit or "-",
         "neighbours": record.neighbours,
         "cap": promise(record),
-        "spent": f"{percent(record.spent)} (epsilon {format_number(record.spent_epsilon)})",
+        "spent": percent(record.spent),
         "a week": percent(record.weekly),
         "lasts until": lasts(record),
         "retires": day(record.retires) or "-",
@@ -124,7 +124,7 @@ def _rows(record: PopulationRecord) -> Iterator[dict[str, Any]]:
         "kind": "population", "population": record.name, "name": record.name, "used_for": record.purpose,
         "tables": " ".join(record.tables), "unit": record.unit, "neighbours": record.neighbours,
         "epsilon": format_number(record.epsilon), "delta": format_number(record.delta),
-        "spent_share": _decimal(record.spent), "spent_epsilon": format_number(record.spent_epsilon),
+        "spent_share": _decimal(record.spent),
         "week_share": _decimal(record.weekly), "week_share_overall": _decimal(record.weekly_overall),
         "exhausted": record.exhausted.isoformat() if record.exhausted else "", "retires": day(record.retires),
         "releases": record.releases, "first": day(record.first), "last": day(record.last),
@@ -190,7 +190,7 @@ def _population(record: PopulationRecord) -> str:
         "Unit": record.unit or "none yet",
         "Neighbours": record.neighbours,
         "Cap": promise(record),
-        "Spent": f"{percent(record.spent)}, as much as epsilon {format_number(record.spent_epsilon)} buys",
+        "Spent": percent(record.spent),
         "A week": f"{percent(record.weekly)} lately, {percent(record.weekly_overall)} overall",
         "Lasts until": "removed from the catalog; what was spent stays spent" if record.removed else lasts(record),
         "Retires": day(record.retires) or "no day set",

@@ -26,7 +26,7 @@ class StudyRecord:
 class PopulationRecord:
     """A population: what for, who is protected, the cap, and what was spent of it.
 
-    `spent_epsilon` is what a budget of its own would have to be to buy as much; `weekly` is the share that was spent a
+    `weekly` is the share that was spent a
     week lately, `weekly_overall` since the first release; `exhausted` is the day on which nothing will be left at that
     rate.
     """
@@ -39,7 +39,6 @@ class PopulationRecord:
     epsilon: Fraction
     delta: Fraction
     spent: Fraction
-    spent_epsilon: Fraction
     weekly: Fraction
     weekly_overall: Fraction
     exhausted: dt.date | None

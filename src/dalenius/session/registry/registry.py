@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dalenius.accounting.budget import Budget, RenyiFilter
-from dalenius.accounting.shares import epsilon_of
 from dalenius.catalog.catalog import Catalog, Population, Study
 from dalenius.catalog.declaring import relation, relation_name
 from dalenius.catalog.records import Records
@@ -101,7 +100,6 @@ class _Population:
             epsilon=people.budget.epsilon,
             delta=people.budget.delta,
             spent=share,
-            spent_epsilon=epsilon_of(people.renyi_filter, share) if share else Fraction(0),
             weekly=recent,
             weekly_overall=overall,
             exhausted=forecast(share, recent or overall, self.now),

@@ -5,40 +5,42 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TypeAlias
 
+from dalenius.accounting.amounts import LARGEST, Charge
 from dalenius.accounting.budget import RenyiFilter
+from dalenius.catalog.catalog import Population
 from dalenius.ledger.accounts import AccountCharge, Entry, charge_from
 from dalenius.ledger.ledger import Ledger
+
+Sums: TypeAlias = tuple[int, int, int]
+"""Divergence, delta and epsilon, in units; of what was taken over from lost copies more than any charge may be."""
+_NOTHING: Sums = (0, 0, 0)
 
 
 @dataclass
 class Spent:
-    """What was charged to one population: sums of divergence and delta by day and block, and when it was released."""
+    """What was charged to one population: sums by day and block, and when it was released."""
 
-    days: dict[dt.date, dict[str, list[int]]] = field(default_factory=lambda: defaultdict(dict))
+    days: dict[dt.date, dict[str, Sums]] = field(default_factory=lambda: defaultdict(dict))
     releases: int = 0
     first: dt.datetime | None = None
     last: dt.datetime | None = None
 
     def share(self, renyi_filter: RenyiFilter, *, before: dt.date | None = None, block: str | None = None) -> Fraction:
         """The share of the budget that any unit bears at most, or those of one block, at the beginning of a day."""
-        sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        sums: dict[str, Sums] = {}
         for day, blocks in self.days.items():
             for name, amount in blocks.items() if before is None or day < before else ():
-                sums[name] = [one + other for one, other in zip(sums[name], amount, strict=True)]
-        whole = sums.pop("", [0, 0])
-        parts = [sums[block]] if block is not None else list(sums.values())
-        most = [max((part[side] for part in parts), default=0) for side in (0, 1)]
-        cap = (renyi_filter.cap.divergence, renyi_filter.cap.delta)
-        return max(Fraction(whole[side] + most[side], cap[side] or 1) for side in (0, 1))
+                sums[name] = _plus(sums.get(name, _NOTHING), amount)
+        return _borne(renyi_filter, sums, block or "")
 
     def add(self, at: dt.datetime, charge: AccountCharge) -> None:
-        known = self.days[at.astimezone(dt.UTC).date()].setdefault(charge.block, [0, 0])
-        known[0] += charge.amount.divergence
-        known[1] += charge.amount.delta
+        blocks = self.days[at.astimezone(dt.UTC).date()]
+        blocks[charge.block] = _plus(blocks.get(charge.block, _NOTHING), _units(charge.amount))
 
     def released(self, at: dt.datetime) -> None:
         self.releases, self.first, self.last = self.releases + 1, self.first or at, at
@@ -75,6 +77,42 @@ class Spending:
                 people.released(entry.at)
                 if len(charge.account.path) > 2:
                     self._studies[charge.account.path[0], charge.account.path[1]] += 1
+
+
+def increases(entries: Iterable[Entry], people: Mapping[str, Population]) -> dict[int, dict[str, Fraction]]:
+    """By how much each entry raised the share that was spent of each population's budget, or of the one block that it
+    was about; by the number of the entry."""
+    spent: dict[str, dict[str, Sums]] = defaultdict(dict)
+    found: dict[int, dict[str, Fraction]] = defaultdict(dict)
+    for entry in entries:
+        for charge in _charges(entry):
+            name, block = charge.account.population, charge.block
+            if name in people:
+                before = _borne(people[name].renyi_filter, spent[name], block)
+                spent[name][block] = _plus(spent[name].get(block, _NOTHING), _units(charge.amount))
+                found[entry.number][name] = _borne(people[name].renyi_filter, spent[name], block) - before
+    return found
+
+
+def _borne(renyi_filter: RenyiFilter, sums: Mapping[str, Sums], block: str) -> Fraction:
+    """The share that the units of a block bear, or any at most."""
+    whole, blocks = sums.get("", _NOTHING), {name: part for name, part in sums.items() if name}
+    parts = [blocks.get(block, _NOTHING)] if block else [_NOTHING, *blocks.values()]
+    return max(_share(renyi_filter, _plus(whole, part)) for part in parts)
+
+
+def _share(renyi_filter: RenyiFilter, sums: Sums) -> Fraction:
+    divergence, delta, epsilon = (min(LARGEST, side) for side in sums)
+    spent = Charge(divergence=divergence, delta=delta, order=renyi_filter.order, epsilon=epsilon)
+    return spent.share(renyi_filter.cap)
+
+
+def _units(amount: Charge) -> Sums:
+    return amount.divergence, amount.delta, amount.epsilon
+
+
+def _plus(one: Sums, other: Sums) -> Sums:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 def _charges(entry: Entry) -> Iterator[AccountCharge]:

@@ -22,7 +22,7 @@ from dalenius.mechanisms.keys.renyi_selection import RenyiKeySelection
 from dalenius.mechanisms.keys.thresholding import CountedKeys, ThresholdedCounts
 from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.privacy.neighbours import Neighbours
-from dalenius.privacy.reals import precise
+from dalenius.privacy.reals import ball, precise
 from dalenius.privacy.sensitivity import Sensitivity, SensitivityLike
 from dalenius.verify.cases.case import ADD, REPLACE, Case, Law, neighbouring
 from dalenius.verify.cases.numeric import gaussian
@@ -64,7 +64,8 @@ def shown_law(mechanism: ThresholdedCounts, value: KeyCounts, reach: int = 12) -
     with precise():
         for key, count in sorted(counted(value).items()):
             noisy = {((key, z),): mechanism.noise.law.pmf(z - count) for z in range(first, first + reach)}
-            noisy[()] = 1 - mechanism.noise.law.tail(first - count)  # type: ignore[index]
+            noisy[((key, first - 1),)] = ball(mechanism.chance) * mechanism.noise.law.pmf(first - 1 - count)
+            noisy[()] = 1 - mechanism.keep_probability(count)  # type: ignore[index]
             law = {(*seen, *more): p * q for seen, p in law.items() for more, q in noisy.items()}  # type: ignore[misc]
     return law
 

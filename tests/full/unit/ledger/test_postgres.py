@@ -15,18 +15,20 @@ import pyarrow as pa
 import pytest
 
 import dalenius as dl
-from dalenius.accounting.amounts import Charge
+from dalenius.accounting.amounts import UNBOUNDED, Charge
 from dalenius.errors import BudgetExceeded, InvalidParameter, LedgerRefused, LedgerStopped
 from dalenius.ledger.accounts import Account, AccountCharge, AccountTerms, Receipt
 from dalenius.ledger.checking import examined
 from dalenius.ledger.ledger import Ledger
-from dalenius.ledger.marks import Mark
+from dalenius.ledger.marks import Mark, NoMark
 from dalenius.ledger.postgres import PostgresStore
 from dalenius.ledger.stores import SQLiteStore
+from ledger_cases import Clock, compared
 from postgres_server import server
 
 NAME, NUMBERS = "postgres", count(1)
 PEOPLE, ANA = Account(("people",)), Account(("people", "ana"))
+PEOPLE_TOO = Account(("people too",))
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +141,63 @@ def test_what_the_database_would_do_to_a_ledger_is_looked_at(places: tuple[str, 
         connection.execute(WALLS[what])
     with pytest.raises(LedgerRefused, match="what guards them"):
         started(places)
+
+
+def test_a_ledger_and_a_mark_of_before_open_and_go_on(places: tuple[str, str]) -> None:
+    """What was charged before epsilon was added up counts as not pure, except in a pure ledger."""
+    order, doctors = Fraction(15), Account(("doctors",))
+    ledger = opened(places)
+    ledger.open(doctors, AccountTerms(Charge(divergence=100, order=order)))
+    charge(ledger, 7)
+    ledger.reserve([AccountCharge(doctors, Charge(divergence=9, order=order))], question="q", who="owner")
+    ledger.close()
+    for place, table in zip(places, ("spent", "mark_totals"), strict=True):
+        with psycopg.connect(place, autocommit=True) as connection:
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN epsilon".encode())
+    again = started(places)
+    again.open(doctors, AccountTerms(Charge(divergence=100, order=order, epsilon=200)))
+    pure = [AccountCharge(doctors, Charge(divergence=50, order=order, epsilon=60))]
+    again.reserve(pure, question="q", who="owner")
+    with pytest.raises(BudgetExceeded):  # addition would take it, but for what was charged before
+        again.reserve(pure, question="q", who="owner")
+    charge(again, 1)
+    assert again.spent(PEOPLE) == units(8)
+    assert again.check().sound
+    again.close()
+    totals = []
+    for place, table in zip(places, ("spent", "mark_totals"), strict=True):
+        with psycopg.connect(place, autocommit=True) as connection:
+            sql = f'SELECT path, divergence, epsilon FROM {table} ORDER BY path COLLATE "C"'
+            totals.append(connection.execute(sql.encode()).fetchall())
+    assert totals[0] == totals[1]
+    assert totals[0][0] == ('["doctors"]', 59, UNBOUNDED)
+
+
+def test_sums_of_epsilons_stop_at_the_largest_number(places: tuple[str, str]) -> None:
+    ledger, order = opened(places), Fraction(15)
+    ledger.open(PEOPLE_TOO, AccountTerms(Charge(divergence=100, order=order)))
+    for epsilon in (5, UNBOUNDED - 1, UNBOUNDED, 5):
+        charged = [AccountCharge(PEOPLE_TOO, Charge(divergence=5, order=order, epsilon=epsilon))]
+        ledger.reserve(charged, question="q", who="owner")
+    assert ledger.spent(PEOPLE_TOO) == Charge(divergence=20, order=order)
+    assert ledger.check().sound
+    ledger.close()
+
+
+@pytest.mark.parametrize("histories", [300, pytest.param(10_000, marks=pytest.mark.deep)])
+def test_ledger_filter_model_and_recount_agree_on_every_charge(running: str, histories: int) -> None:
+    """As in tests/laws/test_ledger_sums.py; nothing here waits for the disk."""
+    with psycopg.connect(running, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
+    found = compared(lambda clock: in_postgres(running, clock), histories)
+    assert found.wrong is None
+    assert found.taken > 4 * histories
+    assert found.refused > 2 * histories
+
+
+def in_postgres(url: str, clock: Clock) -> Ledger:
+    return Ledger.create(PostgresStore(schema(url)), NoMark(), NAME, clock=clock)
 
 
 def test_a_standby_that_lags_behind_is_refused(places: tuple[str, str]) -> None:

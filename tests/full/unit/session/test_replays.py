@@ -14,13 +14,14 @@ from tests.unit.session.test_replays import BY_CITY
 NAMES = """
 import sys
 sys.path.insert(0, sys.argv[1])
+from asked_price import priced
 from clinics import clinic, visits
 from dalenius.session.offers import Offer
 from dalenius.session.executor import QueryPurchase, request_name
 with clinic(data=visits(patients=2)) as db:
     for text in sys.argv[2:]:
-        priced = db.sql(text)._priced(Offer(epsilon="0.2", weights={"n": 2}))
-        print(request_name(QueryPurchase(priced, "", True, 3)))
+        found = priced(db.sql(text), Offer(epsilon="0.2", weights={"n": 2}))
+        print(request_name(QueryPurchase(found, "", True, 3)))
 """
 
 

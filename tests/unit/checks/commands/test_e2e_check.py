@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ import pytest
 
 from costs import cases
 from dalenius.accounting.amounts import Charge
+from dalenius.accounting.budget import Budget, RenyiFilter
+from dalenius.catalog.catalog import Population
 from dalenius.checks.commands import e2e
 from dalenius.checks.outcomes import CheckRequest
+from dalenius.checks.sampling import reporting
 from dalenius.checks.sampling.shapes import (
     CHOICES,
     CONTENTS,
@@ -26,6 +30,8 @@ from dalenius.checks.sampling.shapes import (
     QuestionShape,
     shapes,
 )
+from dalenius.ledger.accounts import Account, AccountCharge
+from dalenius.mechanisms.keys.key_selection import GeometricKeySelection
 from dalenius.mechanisms.keys.limited_domain import LimitedTopK
 from dalenius.mechanisms.keys.renyi_selection import RenyiKeySelection
 from dalenius.mechanisms.keys.thresholding import ThresholdedCounts
@@ -34,7 +40,8 @@ from dalenius.mechanisms.noise.laplace import DiscreteLaplace
 from dalenius.mechanisms.robust.smooth import SmoothCauchy
 from dalenius.mechanisms.robust.stability import StabilityTest
 from dalenius.mechanisms.selection.top_k import TopK
-from dalenius.privacy.losses import PureDP
+from dalenius.privacy.losses import ApproximateDP, Loss, PureDP, RenyiCurve
+from dalenius.privacy.neighbours import AddRemove
 
 FEW: dict[str, Any] = {"vias": ["process"], "groups": 4_000, "few": 40}
 
@@ -100,7 +107,8 @@ def _no_threshold(patch: pytest.MonkeyPatch) -> None:
 
 
 def _all_keys(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(RenyiKeySelection, "release", lambda self, value, entropy: tuple(value.in_order()[0]))
+    for selection in (GeometricKeySelection, RenyiKeySelection):
+        patch.setattr(selection, "release", lambda self, value, entropy: tuple(value.in_order()[0]))
 
 
 def _no_end_of_the_list(patch: pytest.MonkeyPatch) -> None:
@@ -134,7 +142,8 @@ PLANTED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[Questio
     "a proposal without its test": (_no_stability_test, _asks("PROPOSED")),
     "a scale without its test": (_no_stability_test, _asks("ROBUST_SCALE")),
     "a threshold that is dropped": (_no_threshold, _finds("COUNT(DISTINCT")),
-    "all keys": (_all_keys, _finds("SUM", "AVG", "COUNT(*)")),
+    "all keys of a person's one": (_all_keys, lambda shape: shape.found and shape.world == "order"),
+    "all keys of a person's many": (_all_keys, _finds("SUM", "AVG", "COUNT(*)", groups=100)),
     "all keys, with their counts": (_all_keys, _finds("COUNT(DISTINCT", groups=100)),
     "a list of all keys": (_no_end_of_the_list, lambda shape: shape.found and shape.ranked),
     "a ranking without noise": (_ranked_without_noise, lambda shape: not shape.found and shape.ranked),
@@ -155,10 +164,10 @@ def test_a_bug_in_a_mechanism_is_caught_by_the_first_question_that_reaches_it(
 def test_two_hundred_shapes_differ_and_cover_all_that_is_asked() -> None:
     found = shapes(200)
     assert len(set(found)) == 200
-    alike = [*SMOOTH, *TESTED, *(statistics for statistics, _ in KEYED)]
+    alike = [*SMOOTH, *TESTED, *(statistics for _, statistics, _ in KEYED)]
     listed = {*STATISTICS, *SEVERAL, *CHOICES, *(statistic for statistics in alike for statistic in statistics)}
     assert {shape.statistic for shape in found if not shape.ranked} == listed
-    assert {shape.world for shape in found} == {"add", "replace", "order", "bell"}
+    assert {shape.world for shape in found} == {"add", "replace", "order", "bell", "part"}
     assert 50 < sum(shape.world == "bell" for shape in found) < 100
     assert {bool(shape.join) for shape in found} == {bool(shape.end) for shape in found} == {True, False}
     assert {shape.most.rows for shape in found} == {1, 3}
@@ -173,14 +182,33 @@ def test_contents_differ_by_one_person() -> None:
         assert (len(first) == len(second)) == (sum((people - others).values()) == 1)
 
 
-def test_a_charge_is_read_as_the_loss_that_the_ledger_states() -> None:
-    class Account:
-        path = ("people", "ana")
+CHARGES: dict[str, tuple[Charge, Loss]] = {
+    "pure": (Charge(divergence=10**15, order=None), PureDP(1)),
+    "both sums": (
+        Charge(divergence=5 * 10**14, order=Fraction(10), epsilon=10**15),
+        RenyiCurve(((Fraction(10), Fraction(1, 2)),), Fraction(0), Fraction(1)),
+    ),
+    "divergence": (
+        Charge(divergence=5 * 10**14, delta=10**16, order=Fraction(10)),
+        RenyiCurve(((Fraction(10), Fraction(1, 2)),), Fraction(1, 10**4)),
+    ),
+    "everything": (RenyiFilter.of(Budget(1, "1e-3")).cap, ApproximateDP(1, "1e-3")),
+}
 
-    class Entry:
-        account, amount = Account, Charge.covering(divergence=Fraction(1, 2), delta=Fraction(0), order=None)
 
-    class Receipt:
-        charges = (Entry,)
+@pytest.mark.parametrize("name", CHARGES)
+def test_a_charge_is_read_as_the_loss_that_the_ledger_states_and_everything_as_the_budget(name: str) -> None:
+    amount, loss = CHARGES[name]
+    budget = Budget(1, "1e-3" if amount.order else 0)
+    people = Population("people", RenyiFilter.of(budget), AddRemove())
+    receipt = SimpleNamespace(charges=(AccountCharge(Account(("people", "ana")), amount),))
+    assert e2e.charge_of(receipt, people) == loss  # type: ignore[arg-type]
 
-    assert e2e.charge_of(Receipt, "people") == PureDP(Fraction(1, 2))
+
+def test_a_charge_in_both_sums_is_tested_in_both() -> None:
+    both, divergence = CHARGES["both sums"][1], CHARGES["divergence"][1]
+    by_divergence, by_addition = e2e._points(both)
+    assert by_addition == ApproximateDP(1, 0)
+    assert by_divergence == reporting.tested_at(replace(both, epsilon=None))  # type: ignore[type-var]
+    assert e2e._points(divergence) == [reporting.tested_at(divergence)]
+    assert e2e._points(ApproximateDP(1, "1e-3")) == [ApproximateDP(1, "1e-3")]

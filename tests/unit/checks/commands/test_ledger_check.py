@@ -132,7 +132,7 @@ class QuotaAloneCompared(Balances):
         for charge in charges:
             left = self._rest(charge.account, charge.account, now, charge.block)
             if charge.amount.divergence > left[0] or charge.amount.delta > left[1]:
-                raise self._exceeded(charge.account, charge.amount, charge.amount)
+                raise self._exceeded(charge.account, charge, now)
 
 
 @pytest.mark.parametrize("bug", [DeltaNotCompared, QuotaAloneCompared])

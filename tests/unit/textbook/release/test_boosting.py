@@ -92,7 +92,7 @@ def test_the_whole_costs_draws_and_synopses_and_the_door_charges_it() -> None:
         counts[type(part)] += count
     assert counts == {BoundedRange: 30 * (mechanism.rounds - 1), LaplaceDP: 30 * mechanism.rounds}
     exact = Exact(TRUTH, sensitivity=ONE_ROW, neighbours=Replace())
-    budget_part = Allowance(Charge(divergence=10**18, order=Fraction(16)), neighbours=Replace())
+    budget_part = Allowance(Charge(divergence=10**18, order=Fraction(16), epsilon=10**18), neighbours=Replace())
     before = budget_part.left
     price = budget_part.price(loss)
     assert worst(measure(mechanism, exact, budget_part, SeededEntropy(0))) <= float(mechanism.error())
