@@ -5,7 +5,7 @@ Mechanisms are compared at equal price, never at equal epsilon. What is charged 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial, singledispatch
@@ -119,18 +119,27 @@ def _charged(part: Measurement, mechanism: Mechanism[Any, Any], orders: Orders) 
     return PricedMeasurement(part, mechanism, loss, {name: price(loss, order=order) for name, order in orders.items()})
 
 
-def by_own_law(step: PricedMeasurement, promise: Budget, orders: Orders) -> PricedMeasurement:
+def by_own_law(step: PricedMeasurement, promise: Budget, orders: Orders) -> Iterator[PricedMeasurement]:
     """The same with the least Gaussian noise that its own law allows for a promise, which is less than a Rényi order
-    knows of; for whatever is released alone."""
-    if not isinstance(step.mechanism, DiscreteGaussian):
-        return step
-    least = DiscreteGaussian.calibrated(
-        sensitivity=step.measurement.sensitivity,
-        epsilon=promise.epsilon,
-        delta=promise.delta,
-        neighbours=step.mechanism.neighbours,
+    knows of; for whatever is released alone.
+
+    It is not rounded: somewhat more noise can be somewhat less private. Beside keys that are found, a part of delta
+    goes to their event: as much as before, or half of it, which is for what takes the whole budget.
+    """
+    part, mechanism = step.measurement, step.mechanism
+    if isinstance(part, FoundKeys) and isinstance(mechanism, ThresholdedCounts | CountedKeys):
+        for event in {min(step.loss.delta, promise.delta / 2), promise.delta / 2}:
+            noise = _least_gaussian(part, mechanism.neighbours, promise.epsilon, promise.delta - event)
+            found = ThresholdedCounts.calibrated(noise=noise, delta=event, sensitivity=part.sensitivity)
+            yield _charged(part, found, orders)
+    elif isinstance(mechanism, DiscreteGaussian):
+        yield _charged(part, _least_gaussian(part, mechanism.neighbours, promise.epsilon, promise.delta), orders)
+
+
+def _least_gaussian(part: Measurement, neighbours: Neighbours, epsilon: Fraction, delta: Fraction) -> DiscreteGaussian:
+    return DiscreteGaussian.calibrated(
+        sensitivity=part.sensitivity, epsilon=epsilon, delta=delta, neighbours=neighbours
     )
-    return _charged(step.measurement, least, orders)  # not rounded: somewhat more noise can be somewhat less private
 
 
 @singledispatch

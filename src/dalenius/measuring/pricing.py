@@ -264,7 +264,7 @@ def best_priced(
         each = replace(each, promise=promise)
         found.append((amounts, each))
         if promise and promise.delta and len(each.steps) == 1:
-            found.append((amounts, replace(each, steps=(by_own_law(each.steps[0], promise, orders),))))
+            found += [(amounts, replace(each, steps=(own,))) for own in by_own_law(each.steps[0], promise, orders)]
     if not found:
         assert refused is not None  # there is an offer, if only of a budget that is spent
         raise refused

@@ -187,3 +187,57 @@ def test_a_card_and_the_registry_say_the_same_as_the_cost() -> None:
     assert people.share in str(cost)
     assert db.registry()["patients"].spent == db.spent()["patients"].share
     assert db._curator.ledger.spent(Account(("patients",))) == spent(db)
+
+
+def test_beside_keys_gaussian_noise_has_what_their_event_leaves_of_delta() -> None:
+    db = clinic(BUDGET)
+    asked = db.sql(KEYS, max_rows=3, max_groups=40)
+    for epsilon in (1, "0.5"):
+        (step,) = priced(asked, Offer(epsilon=epsilon)).steps
+        found = step.mechanism
+        assert isinstance(found, ThresholdedCounts)
+        assert isinstance(found.noise, DiscreteGaussian)
+        alone = found.noise.delta(sensitivity=step.measurement.sensitivity, epsilon=epsilon)
+        assert BUDGET.delta * Fraction(99, 100) < alone + found.delta <= BUDGET.delta
+        assert found.delta <= BUDGET.delta / (2 if epsilon == 1 else 20)
+    asked.run(epsilon="0.5")
+    assert db.spent()["patients"].share < 1
+
+
+def test_noise_of_its_own_law_is_as_private_as_it_was_found_to_be() -> None:
+    """Somewhat more noise would be somewhat less private here: the variance is not rounded."""
+    budget = dl.Budget("1.5", "0.14780339173891795")
+    (step,) = priced(one_row(budget).sql(COUNT), Offer(epsilon="1.5")).steps
+    assert isinstance(step.mechanism, DiscreteGaussian)
+    assert step.mechanism.delta(sensitivity=1, epsilon="1.5") <= budget.delta
+    more = DiscreteGaussian(Fraction(166667, 500000), step.mechanism.neighbours)  # six digits, rounded up
+    assert more.variance > step.mechanism.variance
+    assert more.delta(sensitivity=1, epsilon="1.5") > budget.delta
+
+
+def test_a_share_is_kept_to_whatever_others_have_spent() -> None:
+    """One analyst's quota has room for noise of a kind that would close addition to everybody."""
+    db = clinic(BUDGET)
+    for name in ("ana", "bob"):
+        db.grant(name, tables=["visits"], share="60%" if name == "ana" else "20%")
+    db.as_analyst("ana").sql(COUNT).run(epsilon="0.5")
+    before = db.spent()["patients"].share
+    many = db.as_analyst("bob").sql("SELECT age, COUNT(*) AS n FROM visits GROUP BY age", max_rows=3, max_groups=30)
+    answer = many.run(share="12%")
+    assert db.spent()["patients"].share - before <= Fraction(12, 100)
+    assert "charged 12% of patients" in repr(answer)
+
+
+def test_a_share_is_kept_to_in_every_block() -> None:
+    db = dl.create()
+    db.add_population("patients", budget=BUDGET)
+    rows = pa.table({"patient_id": range(300), "region": ["north", "south"] * 150})
+    columns = {"region": dl.Category("north", "south", nullable=False)}
+    db.add_table("visits", rows, population="patients", unit="patient_id", max_rows=1, columns=columns)
+    db.partition("visits.region", ["north", "south"])
+    db.sql(f"{COUNT} WHERE region = 'north'").run(epsilon="0.5")
+    db.sql("SELECT COUNT(*) AS n FROM visits WHERE region = 'south'").run(share="45%")
+    shown = dict(db.registry()["patients"].blocks)
+    db.sql(COUNT).run(share="5%")
+    for name, share in db.registry()["patients"].blocks:
+        assert share - shown[name] <= Fraction(5, 100)

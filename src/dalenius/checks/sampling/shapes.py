@@ -259,10 +259,11 @@ def _families() -> list[list[QuestionShape]]:
         [QuestionShape("add", "alone", end=LARGEST, span=2)],
         _of(STATISTICS[6:], PURE),
         list(_joined()),
-        _of(STATISTICS[:4], ["order", "part"], ("alone",)),
+        _of(STATISTICS[:4], ["order"], ("alone",)),
         list(_wide()),
         _of(CHOICES[:4], [*PURE, "part"]),
         _of(CHOICES[4:], [*PURE, "part"]),
+        _of(STATISTICS[:4], ["part"], ("alone",)),
     ]
 
 
