@@ -111,17 +111,17 @@ LARGEST = f"ORDER BY COUNT(*) DESC LIMIT {MOST_CHOSEN}"
 PARTS = 8
 """Such a question lists few keys, so it is asked of several tables."""
 
-_ONE, _MANY = ContributionBounds(rows=1, groups=1), ContributionBounds(rows=1, groups=100)
-_COUNTED = ("COUNT(DISTINCT v.id) AS s", "COUNT(DISTINCT v.id) AS s, SUM(v.x) AS t")
+_ONE, _TEN, _MANY, _MOST = (ContributionBounds(rows=1, groups=10**power) for power in range(4))
+_COUNTED = "COUNT(DISTINCT v.id) AS s"
 KEYED: tuple[tuple[World, tuple[str, ...], ContributionBounds], ...] = (
     ("order", ("SUM(v.x) AS s", ""), _ONE),
     ("bell", ("SUM(v.x) AS s", "COUNT(*) AS s, SUM(v.x) AS t", "AVG(v.y) AS s"), _MANY),
-    ("bell", _COUNTED, _ONE),
-    ("bell", _COUNTED, _MANY),
+    ("bell", (_COUNTED, _COUNTED + ", SUM(v.x) AS t"), _ONE),
+    ("bell", (_COUNTED + ", SUM(v.x) AS t", _COUNTED + ", SUM(v.x) AS t, SUM(v.y) AS u"), _MOST),
 )
 """What is asked of keys that are found, and where, or of keys alone: which mechanism finds them depends on whether
 their numbers of people are shown, and on how many keys a person may have: addition is better for one, and divergence by
-far for many."""
+far for many; and where there are very many, keys are found apart from their numbers."""
 
 _ROBUST = [statistic for alike in (*SMOOTH, *TESTED) for statistic in alike]
 _SLOW = (*CHOICES, *_ROBUST)
@@ -264,6 +264,7 @@ def _families() -> list[list[QuestionShape]]:
         _of(CHOICES[:4], [*PURE, "part"]),
         _of(CHOICES[4:], [*PURE, "part"]),
         _of(STATISTICS[:4], ["part"], ("alone",)),
+        _found("bell", [_COUNTED], _TEN),
     ]
 
 
