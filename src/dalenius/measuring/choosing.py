@@ -277,12 +277,12 @@ def _(part: Robust, program: MeasurementPlan, offers: list[Charge], level: Fract
 
 def spread(step: PricedMeasurement, level: Fraction) -> float:
     """How far off what is measured may be, to compare two mechanisms for the same measurement."""
-    mechanism = step.mechanism
+    part, mechanism = step.measurement, step.mechanism
     if isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
         return float(mechanism.error(1 - level))
-    if isinstance(mechanism, ThresholdedCounts | CountedKeys):
-        return float((mechanism.half_kept() or _RARE) * mechanism.noise.error(1 - level))
-    if isinstance(mechanism, RenyiKeySelection | GeometricKeySelection):
+    if isinstance(part, FoundKeys) and part.shown and isinstance(mechanism, ThresholdedCounts | CountedKeys):
+        return float((mechanism.half_kept() or _RARE) * mechanism.error(1 - level))
+    if isinstance(mechanism, RenyiKeySelection | GeometricKeySelection | ThresholdedCounts | CountedKeys):
         return float(mechanism.half_kept() or _RARE)
     if isinstance(mechanism, LimitedTopK):
         return float(mechanism.error(1 - level))
