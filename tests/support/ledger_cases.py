@@ -244,7 +244,7 @@ class Model:
             if terms.reserve and due and path[:-1] == part and path != payer[: len(part) + 1]:
                 (spent,) = self.borne(path)
                 rest = [max(0, whole - used) for whole, used in zip(figures(terms.reserve)[:2], spent, strict=False)]
-                pure = rest[0] if terms.reserve.order is None else UNBOUNDED * any(rest)
+                pure = rest[0] if terms.reserve.order is None else UNBOUNDED * bool(rest[0])
                 held.append((*rest, pure))
         return plus(*held)
 
