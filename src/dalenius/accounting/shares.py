@@ -1,4 +1,4 @@
-"""Shares of a budget, backwards: the least one that suffices, and the epsilon that what is left still pays for.
+"""Shares of a budget, backwards: the least one that suffices.
 
 How to divide a budget among several questions, so that the parts never add up to more than the whole.
 """
@@ -11,27 +11,13 @@ from decimal import Decimal
 from fractions import Fraction
 from math import floor
 
-from dalenius.accounting.amounts import DIVERGENCE_UNIT, UNBOUNDED, Charge
-from dalenius.accounting.budget import RenyiFilter
-from dalenius.accounting.calibration import affordable as _largest
+from dalenius.accounting.amounts import DIVERGENCE_UNIT, Charge
 from dalenius.errors import InvalidParameter
-from dalenius.privacy.losses import PureDP
 from dalenius.privacy.numbers import Number, positive, whole
 from dalenius.privacy.reals import ball, lower, precise
 
 _HALVINGS, _REFINEMENTS = 60, 10
 _CLOSE = Fraction(1001, 1000)
-
-
-def affordable(renyi_filter: RenyiFilter, left: Charge) -> Fraction | None:
-    """An epsilon of two digits that what is left still pays for, near the largest, for one release that is pure; None
-    where there is none."""
-    pure = 0 if left.epsilon == UNBOUNDED else left.epsilon
-    reached = [pure * DIVERGENCE_UNIT]
-    if left.divergence:
-        reached.append(_largest(left.rectangle, PureDP))
-    epsilon = min(max(reached), renyi_filter.budget.epsilon)
-    return two_digits(epsilon) if epsilon else None
 
 
 def two_digits(value: Fraction) -> Fraction:
